@@ -1,0 +1,70 @@
+# Every target sets up what it needs, once. PYTHON=python3.12 chooses the interpreter for the set-up.
+
+SHELL := /bin/sh
+PY := .venv/bin/python
+# The Java that the set-up found; read when a command runs, since the set-up may just have written it.
+WITH_JAVA = JAVA_HOME="$$(cat .java-home)"
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # tests measure time and share the cores by themselves
+.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint format bench requirements clean distclean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## virtual environment, Java 17, Delta's jars; repairs what is broken
+	@sh tools/setup.sh
+
+# WORKSPACE=dir serves that one, without a feed; FEED=0 leaves the feed out; PORT=8081 and so on move the ports.
+run: setup ## the whole product on the example: Airflow, Spark, PostgreSQL, a feed (or WORKSPACE=dir)
+	@$(WITH_JAVA) exec $(PY) -m partwise.cli serve $(if $(WORKSPACE),--workspace "$(WORKSPACE)",--example) \
+		$(if $(filter 0 no false,$(FEED)),--no-feed) $(if $(PORT),--port $(PORT)) \
+		$(if $(SPARK_PORT),--spark-port $(SPARK_PORT)) $(if $(SPARK_UI_PORT),--spark-ui-port $(SPARK_UI_PORT))
+
+demo: setup ## the story in a terminal: data arrive, late rows arrive, exactly the changed parts are rebuilt
+	@$(WITH_JAVA) $(PY) -m partwise.demo
+
+test: lint test-pure test-spark test-airflow ## everything: lint, then all tests
+
+# Without Spark the tests are independent of each other and share the cores.
+test-pure: setup
+	@$(WITH_JAVA) $(PY) -m pytest -m "not spark and not airflow and not slow" -n 2 --dist loadgroup
+
+# Two processes, each with one Spark session. pytest's code 5 says that no test matched, which is no failure here.
+test-spark: setup
+	@$(WITH_JAVA) $(PY) -m pytest -m "spark and not slow" -n 2 --dist loadgroup || [ $$? -eq 5 ]
+
+# The whole product, as `make run` starts it.
+test-airflow: setup
+	@$(WITH_JAVA) $(PY) -m pytest -m "airflow and not slow" || [ $$? -eq 5 ]
+
+# Clusters, kills and recovery, the whole product from start to stop: too long for every change.
+test-slow: setup ## what takes minutes each: clusters, kills, the whole product
+	@$(WITH_JAVA) $(PY) -m pytest -m slow
+
+lint: setup ## format, rules, types, layers
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+	@$(PY) -m pytest -q tests/test_layers.py
+
+format: setup ## rewrites the code in the project's format
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+bench: setup ## measurements; each prints its numbers
+	@set -e; for file in benchmarks/bench_*.py; do \
+		[ -e "$$file" ] || { echo "no benchmarks yet"; break; }; \
+		echo "== $$file"; $(WITH_JAVA) $(PY) "$$file"; \
+	done
+
+requirements: setup ## compiles requirements.txt from requirements.in
+	@$(PY) -m uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --no-annotate \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
+		requirements.in --output-file requirements.txt
+
+clean: ## removes what runs leave behind
+	@sh tools/clean.sh
+
+distclean: clean ## removes the set-up too
+	@rm -rf .venv .jars .jars-* .java-home .setup.lock *.egg-info build

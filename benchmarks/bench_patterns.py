@@ -1,0 +1,182 @@
+"""A pattern view part by part: ours against recomputing, and against the same written by hand (ViewDF, figures 6-8).
+
+The query is the paper's: at least four readings in a row above 10, with their number and sum. Everything reads and writes
+Parquet in one warm session. "Recomputed" looks at all rows of the last parts with window functions; "by hand" keeps its
+own helper of one row per group.
+
+    python benchmarks/bench_patterns.py [--rows 100000] [--scopes 5,20,50,100] [--figures FOLDER]
+
+The paper's size is --rows 1000000. Goals there: recomputed over 20 parts / ours >= 10, ours the same whatever the scope and
+the share of rows that qualify, ours / by hand <= 1.10 with one row per group and part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from figures import FIGURES, draw
+from parquet_tables import Tables
+from pyspark.sql import SparkSession
+
+from partwise.translation import InputTable, QueryView, Translation, translate
+from spark_jobs.session import session
+
+COLUMNS = {"src": "bigint", "t": "timestamp", "loss": "double"}
+QUERY = (
+    "SELECT src, COUNT(*) AS ct, SUM(loss) AS sum_loss FROM m PATTERN [a, b, c, d+] "
+    "WHERE a.loss > 10 AND b.loss > 10 AND c.loss > 10 AND d.loss > 10 GROUP BY src"
+)
+BY_HAND = """
+SELECT n.src, COALESCE(h.ct, 0) + 1 AS ct, COALESCE(h.sum_loss, 0) + n.loss AS sum_loss
+FROM m[j] n LEFT JOIN hand[j-1] h ON h.src = n.src WHERE n.loss > 10"""
+MANY_BY_HAND = """
+SELECT n.src, n.ct + IF(n.bad = 0, COALESCE(h.ct, 0), 0) AS ct,
+  n.sum_loss + IF(n.bad = 0, COALESCE(h.sum_loss, 0), 0) AS sum_loss
+FROM (
+  SELECT src, SUM(bad) AS bad, COUNT_IF(after = 0) AS ct, SUM(loss) FILTER (WHERE after = 0) AS sum_loss
+  FROM (SELECT src, loss, bad, SUM(bad) OVER (PARTITION BY src ORDER BY t DESC) AS after
+        FROM (SELECT src, t, loss, IF(loss > 10, 0, 1) AS bad FROM m[j]))
+  GROUP BY src HAVING COUNT_IF(after = 0) > 0
+) n LEFT JOIN hand[j-1] h ON h.src = n.src"""
+SHOWN_BY_HAND = "SELECT src, ct, sum_loss FROM hand[j] WHERE ct >= 4"
+RECOMPUTED = """
+SELECT src, COUNT(*) AS ct, SUM(loss) AS sum_loss
+FROM (SELECT src, loss, SUM(IF(loss > 10, 0, 1)) OVER (PARTITION BY src ORDER BY t DESC) AS bad FROM m[j-{back}..j])
+WHERE bad = 0 GROUP BY src HAVING COUNT(*) >= 4"""
+
+
+def fill(spark: SparkSession, tables: Tables, parts: int, rows: int, each: int, share: float) -> None:
+    """`each` rows per group and part; `share` of all rows is above 10."""
+    numbers = spark.range(parts * rows).selectExpr(f"id DIV {rows} AS part", f"id % {rows} AS k", "id")
+    tables.fill(
+        "m",
+        numbers.selectExpr(
+            "part",
+            f"k DIV {each} AS src",
+            f"timestamp_seconds(part * 60 + k % {each}) AS t",
+            f"IF((xxhash64(id) & 1023) < {int(share * 1024)}, 11D, 1D) + (xxhash64(id, 7) & 7) AS loss",
+        ),
+    )
+
+
+@dataclass
+class Turn:
+    """One part after the other, ours and by hand in turns; both must show the same."""
+
+    tables: Tables
+    translation: Translation
+    each: int
+
+    def part(self, j: int) -> tuple[float, float]:
+        helper, view = self.translation.views
+        if j == 0:
+            self.tables.first(helper, 0)
+            by_hand = BY_HAND if self.each == 1 else MANY_BY_HAND
+            self.tables.run(
+                by_hand.replace("hand[j-1] h", "(SELECT 1L AS src, 1L AS ct, 1D AS sum_loss WHERE FALSE) h"), 0, "hand"
+            )
+            return 0.0, 0.0
+        fast = self.each == 1
+
+        def ours() -> float:
+            return self.tables.update(helper, j, fast) + self.tables.update(view, j)
+
+        def theirs() -> float:
+            made = self.tables.run(BY_HAND if fast else MANY_BY_HAND, j, "hand")
+            return made + self.tables.run(SHOWN_BY_HAND, j, "shown")
+
+        if j % 2:
+            a = ours()
+            return a, theirs()
+        b = theirs()
+        return ours(), b
+
+    def check(self, j: int) -> None:
+        sums = [
+            self.tables.rows(name, j).selectExpr("COUNT(*)", "SUM(ct)", "SUM(sum_loss)").collect()[0]
+            for name in ("v", "shown")
+        ]
+        assert sums[0] == sums[1], sums
+
+
+def run(
+    spark: SparkSession, rows: int, parts: int, each: int, share: float, scopes: list[int]
+) -> tuple[list[float], list[float], dict[int, float]]:
+    """Seconds of ours and by hand for every part, and of recomputing by scope."""
+    with tempfile.TemporaryDirectory() as folder:
+        tables = Tables(spark, Path(folder))
+        fill(spark, tables, parts, rows, each, share)
+        turn = Turn(
+            tables, translate(QueryView("v", QUERY, 60), {"m": InputTable("m", "source", 60, COLUMNS, "t")}), each
+        )
+        ours, hand, again = [], [], {}
+        for j in range(parts):
+            a, b = turn.part(j)
+            ours.append(a)
+            hand.append(b)
+            if j + 1 in scopes:
+                sql = RECOMPUTED.format(back=j)
+                if not again:
+                    tables.run(sql, j, "again")  # warm
+                again[j + 1] = tables.run(sql, j, "again")
+        turn.check(parts - 1)
+        return ours, hand, again
+
+
+def middle(seconds: list[float], last: int = 5) -> float:
+    return statistics.median(seconds[-last:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--scopes", default="5,20,50,100")
+    parser.add_argument("--figures", type=Path, default=FIGURES, help="folder for the figures")
+    asked = parser.parse_args()
+    scopes = [int(n) for n in asked.scopes.split(",")]
+    spark = session(conf={"spark.sql.shuffle.partitions": "4"})
+
+    print(f"{asked.rows:,} rows per part, one per group, half of them qualify; median seconds")
+    print(f"{'scope':>6} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
+    ours, hand, again = run(spark, asked.rows, max(scopes), 1, 0.5, scopes)
+    lines: dict[str, list[tuple[float, float]]] = {"recomputed": [], "ours": [], "by hand": []}
+    for scope in scopes:
+        a, b, c = middle(ours[:scope], min(5, scope - 2)), middle(hand[:scope], min(5, scope - 2)), again[scope]
+        print(f"{scope:6} {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {a / b:13.2f}", flush=True)
+        for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
+            lines[name].append((scope, value))
+    ratios = [a / b for a, b in zip(ours[3:], hand[3:], strict=True)]
+    print(
+        f"ours / by hand over {len(ratios)} parts: median {statistics.median(ratios):.2f} (goal 1.10 with 1,000,000 rows)"
+    )
+
+    print(f"\n{'share':>6} {'ours':>7} {'by hand':>8} {'ours/by hand':>13}")
+    shares: dict[str, list[tuple[float, float]]] = {"ours": [], "by hand": []}
+    for percent in (10, 40, 70, 100):
+        found = run(spark, asked.rows, 8, 1, percent / 100, [])
+        a, b = middle(found[0]), middle(found[1])
+        print(f"{percent:5}% {a:6.2f}s {b:7.2f}s {a / b:13.2f}", flush=True)
+        shares["ours"].append((percent, a))
+        shares["by hand"].append((percent, b))
+
+    print(f"\nten rows per group and part\n{'ours':>7} {'by hand':>8} {'ours/by hand':>13}")
+    found = run(spark, asked.rows, 8, 10, 0.8, [])
+    a, b = middle(found[0]), middle(found[1])
+    print(f"{a:6.2f}s {b:7.2f}s {a / b:13.2f}")
+    rows = f"{asked.rows:,} rows per part"
+    draw(asked.figures / "pattern_scope.svg", f"Pattern view, {rows}", "parts looked at", "seconds per part", lines)
+    draw(
+        asked.figures / "pattern_share.svg",
+        f"Pattern view, {rows}",
+        "% of rows that qualify",
+        "seconds per part",
+        shares,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Generated SQL run by Spark on Parquet files, one folder per part: what a query costs, without storage and ledger."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from partwise.sql import FoundReference, splice
+from partwise.translation import GeneratedView
+
+
+class Tables:
+    def __init__(self, spark: SparkSession, at: Path) -> None:
+        self.spark, self.at = spark, at
+
+    def path(self, table: str, part: int) -> Path:
+        return self.at / table / f"part={part}"
+
+    def fill(self, table: str, rows: DataFrame) -> None:
+        """Rows of many parts, with the column `part`."""
+        rows.repartition(2).write.mode("overwrite").partitionBy("part").parquet(str(self.at / table))
+
+    def run(self, sql: str, part: int, into: str, index: str = "j") -> float:
+        """Compute one part and write it; returns the seconds."""
+
+        def replaced(found: FoundReference) -> str:
+            assert found.reference is not None
+            low, high = found.reference.requires(part)
+            paths = [str(path) for p in range(low, high + 1) if (path := self.path(found.table, p)).exists()]
+            view = f"{found.table}_{low}_to_{high}"
+            self.spark.read.parquet(*paths).createOrReplaceTempView(view)
+            return view
+
+        began = time.perf_counter()
+        self.spark.sql(splice(sql, replaced, index)).write.mode("overwrite").parquet(str(self.path(into, part)))
+        return time.perf_counter() - began
+
+    def update(self, view: GeneratedView, part: int, fast: bool = False) -> float:
+        return self.run(view.fast_update if fast and view.fast_update else view.update, part, view.name)
+
+    def first(self, view: GeneratedView, part: int) -> float:
+        return self.run(view.initialize or view.update, part, view.name, "i" if view.initialize else "j")
+
+    def rows(self, table: str, part: int) -> DataFrame:
+        return self.spark.read.parquet(str(self.path(table, part)))

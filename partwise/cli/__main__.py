@@ -1,0 +1,5 @@
+"""`python -m partwise.cli`: the same as `partwise`."""
+
+from partwise.cli.app import main
+
+main()

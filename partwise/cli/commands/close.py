@@ -1,0 +1,56 @@
+"""Closes a part of a source by hand, with the rows that have arrived for it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from partwise.cli.by_hand import report, source_in
+from partwise.cli.opening import holder, part_of
+from partwise.cli.options import JsonOption, SourceArgument, WorkspaceOption
+from partwise.cli.show import as_json, say
+from partwise.cli.stop import Stop
+from partwise.parts import Range
+
+
+def command(
+    source: SourceArgument,
+    part: Annotated[str, typer.Argument(metavar="PART", help="For example 2026-10-03T10:05 (UTC).")],
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Closes a part of a source by hand, with the rows that have arrived; without rows it is an empty part.
+
+    From then on views can use it, and rows that arrive for it are late rows. If the source has checks, the next ingest
+    makes them first, and closes the part if it passes.
+
+    \b
+    Example:
+      partwise close measurements 2026-10-03T10:05
+    """
+    from partwise.ledger.checks import ask_to_close
+    from partwise.ledger.sources import Refused, closable, close
+
+    with source_in(workspace, source) as (ledger, table, adopt):
+        p = part_of(part, table)
+        try:
+            if table.checks:
+                closable(ledger, table.name, p)
+                with ledger.database.writing(time.time()) as w:
+                    ask_to_close(w, table.name, p, holder())
+                _later(table.name, part, json)
+                return
+            done = close(ledger, table.name, p, holder(), time.time(), adopt)
+        except Refused as why:
+            raise Stop(str(why)) from None
+        report(ledger, table, Range(p, p), done, "closed", json)
+
+
+def _later(name: str, part: str, json: bool) -> None:
+    """A part with checks is looked at before anyone can use it, which takes Spark."""
+    if json:
+        as_json({"source": name, "closed": [], "asked": [part]})
+    else:
+        say(f"{name}[{part}] has checks: the next `partwise ingest` or `partwise run` makes them and closes it.")

@@ -1,0 +1,101 @@
+"""Merges the small files of old parts, and removes files that no promised read needs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.options import JsonOption, WorkspaceOption, complete_tables
+from partwise.cli.show import as_json, plural, say, table
+from partwise.cli.stop import wrong_use
+from partwise.parts import BadTime, seconds
+
+if TYPE_CHECKING:
+    from partwise.upkeep.clean import Cleaned
+    from partwise.upkeep.compact import Compacted
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="TIME", help="Files that were written since then are left alone.")
+    ] = "1 hour",
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Merges small files of old parts: same rows, fewer files, no revision, nothing downstream.
+
+    Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
+    removed. Tables that are being written just now are left for the next time.
+
+    \b
+    Example:
+      partwise compact
+      partwise compact measurements --older-than '5 minutes'
+    """
+    from partwise.ledger.leases import Busy
+    from partwise.storage import Conflict
+    from partwise.upkeep.compact import compact
+    from partwise.upkeep.retain import clean_up, give_up
+
+    where = workspace_of(workspace)
+    definitions = definitions_of(where)
+    age = _age(older_than)
+    done: list[Compacted] = []
+    cleaned: dict[str, Cleaned] = {}
+    busy: list[str] = []
+    with ledger_of(where, time.time()) as ledger:
+        where.take_over(ledger, definitions, time.time())
+        graph = ledger.graph()
+        names = list(graph.order) if name is None else [table_of(graph, definitions, name).name]
+        give_up(ledger, where.settings.history_seconds, time.time())
+        for each in names:
+            try:
+                if found := compact(ledger, where.warehouse, each, time.time, age):
+                    done.append(found)
+                cleaned[each] = clean_up(ledger, where.warehouse, each, time.time)
+            except (Busy, Conflict):
+                busy.append(each)
+    if json:
+        as_json(_as_json(done, cleaned, busy))
+        return
+    if done:
+        rows = [(c.table, f"{c.before:,}", f"{c.after:,}", f"{c.bytes:,}") for c in done]
+        table(("table", "files before", "after", "bytes written again"), rows)
+    else:
+        say("There are no small files to merge.")
+    show_cleaned(cleaned)
+    for each in busy:
+        say(f"{each} is being written just now; left for the next time.", "yellow")
+
+
+def show_cleaned(cleaned: dict[str, Cleaned]) -> None:
+    files, size = sum(c.files for c in cleaned.values()), sum(c.bytes for c in cleaned.values())
+    logs = sum(c.logs for c in cleaned.values())
+    if files or logs:
+        say(f"Removed {plural(files, 'old file')} ({size:,} bytes) and {logs:,} old log entries.")
+
+
+def cleaned_json(cleaned: dict[str, Cleaned]) -> dict[str, Any]:
+    return {
+        name: {"files": c.files, "bytes": c.bytes, "log_entries": c.logs, "generations": c.generations}
+        for name, c in cleaned.items()
+        if c.files or c.logs or c.generations
+    }
+
+
+def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], busy: list[str]) -> dict[str, Any]:
+    merged = [{"table": c.table, "before": c.before, "after": c.after, "bytes": c.bytes} for c in done]
+    return {"compacted": merged, "removed": cleaned_json(cleaned), "busy": busy}
+
+
+def _age(text: str) -> float:
+    if text.split()[:1] == ["0"]:
+        return 0.0
+    try:
+        return float(seconds(text))
+    except BadTime as why:
+        raise wrong_use(f"--older-than: {why}.") from None

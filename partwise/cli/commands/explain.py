@@ -1,0 +1,104 @@
+"""The definition as it runs: generated helpers and SQL, what part j requires, what it feeds."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from partwise.cli.explained import Explained, explained
+from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
+from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.show import as_json, heading, say
+from partwise.parts import duration_text, part_text
+
+
+def command(
+    view: Annotated[str, typer.Argument(metavar="VIEW", autocompletion=complete_views)],
+    part: Annotated[str | None, typer.Option(metavar="PART", help="The part that serves as example.")] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The definition as it runs: generated helpers and SQL, what part j requires, what it feeds, strategy and why.
+
+    \b
+    Example:
+      partwise explain high_loss
+      partwise explain loss_by_region --part 2026-10-03T10:05
+    """
+    where = workspace_of(workspace)
+    definitions = definitions_of(where)
+    with snapshot_of(where, definitions) as snapshot:
+        table = table_of(snapshot.graph, definitions, view, "view")
+        j = None if part is None else part_of(part, table)
+        found = explained(snapshot, definitions, table.name, j, time.time())
+    if json:
+        as_json({"views": [_as_json(item) for item in found]})
+        return
+    for item in found:
+        _show(item)
+
+
+def _show(item: Explained) -> None:
+    view, length = item.view, item.view.part
+    heading(f"{view.name}: {_kind(item)}, parts of {duration_text(length)}, from {item.start}")
+    if view.description:
+        say(view.description)
+    if view.query is not None:
+        _code("query", view.query.text)
+    if item.choice:
+        say(f"strategy: {item.choice}")
+    if item.advice:
+        say(f"hint: {item.advice}")
+    for note in item.notes:
+        say(f"note: {note}")
+    if view.initialize is not None:
+        _code("initialize, for the first part (i)", view.initialize.text)
+    if view.update is not None:
+        _code(
+            "update, for part j" if view.initialize is not None else "update, for every part (j)",
+            view.update.text,
+        )
+    say(f"many parts at once: {item.many}")
+    say(f"requires: {', '.join(item.requires) or 'nothing'}")
+    say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
+    say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
+    if item.example_feeds:
+        say(f"  {view.name}[{part_text(item.example, length)}] feeds {', '.join(item.example_feeds)}")
+
+
+def _kind(item: Explained) -> str:
+    if item.view.helper_of:
+        return f"helper of {item.view.helper_of}"
+    return "view" if item.view.query is None else "view, translated from its query"
+
+
+def _code(title: str, text: str) -> None:
+    say(f"{title}:")
+    for line in text.rstrip().splitlines():
+        say(f"    {line}", "cyan")
+
+
+def _as_json(item: Explained) -> dict[str, Any]:
+    view = item.view
+    return {
+        "name": view.name,
+        "helper_of": view.helper_of,
+        "part": view.part,
+        "start": item.start,
+        "query": view.query.text if view.query else None,
+        "initialize": view.initialize.text if view.initialize else None,
+        "update": view.update.text if view.update else None,
+        "requires": list(item.requires),
+        "feeds": list(item.feeds),
+        "strategy": item.choice,
+        "advice": item.advice,
+        "notes": list(item.notes),
+        "many_parts": item.many,
+        "example": {
+            "part": part_text(item.example, view.part),
+            "requires": list(item.example_requires),
+            "feeds": list(item.example_feeds),
+        },
+    }

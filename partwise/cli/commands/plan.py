@@ -1,0 +1,175 @@
+"""What would run now, in order, each step with its reason; what waits, and for what."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from partwise.cli.opening import definitions_of, snapshot_of, table_of, workspace_of
+from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.planned import Planned, planned
+from partwise.cli.show import as_json, heading, plural, say, table
+from partwise.parts import FOREVER, Range, part_text, range_text
+from partwise.plan.model import Blocked, Step
+from partwise.plan.next import next_text, parts_text
+
+
+def command(
+    views: Annotated[list[str] | None, typer.Argument(metavar="VIEW", autocompletion=complete_views)] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """What would run now, in order, each step with its reason; what is blocked and by what. Changes nothing.
+
+    With views: only what leads to them.
+
+    \b
+    Example:
+      partwise plan
+      partwise plan total_loss --json
+    """
+    where = workspace_of(workspace)
+    definitions = definitions_of(where)
+    with snapshot_of(where, definitions) as snapshot:
+        names = [table_of(snapshot.graph, definitions, name, "view").name for name in views or []]
+        found = planned(snapshot, names or None)
+        if json:
+            as_json(_as_json(found))
+        else:
+            _show(found)
+
+
+def _as_json(found: Planned) -> dict[str, Any]:
+    graph = found.graph
+
+    def parts(name: str, span: Range) -> list[str]:
+        return [part_text(p, graph[name].length) for p in range(span.lo, span.hi + 1)]
+
+    def step(item: Step) -> dict[str, Any]:
+        return {"table": item.table, "parts": parts(item.table, item.parts), "kind": item.kind, "reason": item.reason}
+
+    return {
+        "steps": [step(item) for item in found.plan.steps],
+        "blocked": [
+            {
+                "table": item.table,
+                "part": part_text(item.parts.lo, graph[item.table].length),
+                "parts": parts(item.table, item.parts),
+                "waits_for": [
+                    {"table": w.table, "parts": _span(found, w.table, w.parts), "state": w.state}
+                    for w in item.waits_for
+                ],
+            }
+            for item in found.plan.blocked
+        ],
+        "manual": [step(item) for item in found.plan.manual],
+        "follows": {n: [range_text(s, graph[n].length) for s in p.ranges] for n, p in found.follows.items()},
+        "may_change": {
+            n: [range_text(s, graph[n].length) for s in p.ranges] for n, p in (found.plan.later or {}).items()
+        },
+        "next": [
+            {
+                "view": item.table,
+                "part": None if item.part is None else part_text(item.part, graph[item.table].length),
+                "waits": item.waits,
+                "requires": [
+                    {
+                        "table": n.table,
+                        "bitmap": n.bitmap(),
+                        "missing": [_span(found, n.table, s) for s in n.missing.ranges],
+                    }
+                    for n in item.needs
+                ],
+            }
+            for item in found.next
+        ],
+        "definitions": {
+            key: list(getattr(found.changes, key)) for key in ("added", "changed", "restarted", "settings", "retired")
+        },
+    }
+
+
+def _span(found: Planned, name: str, span: Range) -> str:
+    table = found.graph[name]
+    return name if table.kind == "dimension" else range_text(span, table.length)
+
+
+def _show(found: Planned) -> None:
+    graph, plan = found.graph, found.plan
+    if found.changes:
+        say(_definitions(found), "dim")
+    if plan.steps:
+        heading(f"To do now: {plural(len(plan.steps), 'step')}, {plural(_count(plan.steps), 'part')}")
+        _steps(found, plan.steps)
+    else:
+        say("Nothing to do now.")
+    if found.follows or plan.later:
+        heading("Then")
+        for name, parts in found.follows.items():
+            say(f"  {name}[{parts_text(parts, graph[name].length)}] can be built: {plural(parts.count, 'part')}")
+        for name, parts in (plan.later or {}).items():
+            many = "" if parts.last >= FOREVER else f": {plural(parts.count, 'part')}"
+            say(f"  {name}[{parts_text(parts, graph[name].length)}] follows if what it reads changes{many}")
+    if plan.manual:
+        heading("Left to you (repair: manual)")
+        _steps(found, plan.manual)
+        first = plan.manual[0]
+        say(
+            f"  `partwise backfill {first.table} {range_text(first.parts, graph[first.table].length)}` repairs it.",
+            "dim",
+        )
+    if plan.blocked:
+        heading("Blocked")
+        for item in plan.blocked:
+            say(f"  {_blocked(found, item)}")
+    waiting = [item for item in found.next if item.waits]
+    if waiting:
+        heading("Next")
+        for view in waiting:
+            say(f"  {next_text(graph, view)}")
+
+
+def _steps(found: Planned, steps: tuple[Step, ...]) -> None:
+    rows = [
+        (
+            str(at),
+            f"{step.table}[{range_text(step.parts, found.graph[step.table].length)}]",
+            plural(step.parts.size, "part"),
+            step.kind,
+            step.reason.replace(f"{part_text(step.parts.lo, found.graph[step.table].length)[:10]}T", ""),
+        )
+        for at, step in enumerate(steps, 1)
+    ]
+    table(("", "step", "", "kind", "reason"), rows)
+
+
+def _blocked(found: Planned, item: Blocked) -> str:
+    own = found.graph[item.table]
+    day = part_text(item.parts.lo, own.length)[:10]
+    waits = [
+        f"{w.table} is {w.state}" if found.graph[w.table].kind == "dimension" else
+        f"{w.table}[{_span(found, w.table, w.parts).replace(f'{day}T', '')}] is {w.state}"
+        for w in item.waits_for
+    ]  # fmt: skip
+    what = f"{item.table}[{range_text(item.parts, own.length)}]"
+    if [w.state for w in item.waits_for] == ["failed"] and item.waits_for[0].table == item.table:
+        first = part_text(item.parts.lo, own.length)
+        return f"{what} failed; see `partwise why {item.table} {first}`"
+    return f"{what} waits: {'; '.join(waits) or 'for earlier parts of its own'}"
+
+
+def _count(steps: tuple[Step, ...]) -> int:
+    return sum(step.parts.size for step in steps)
+
+
+def _definitions(found: Planned) -> str:
+    said = {
+        "added": "new",
+        "changed": "changed",
+        "restarted": "begin anew (their old parts mean nothing by the new definition)",
+        "settings": "changed in settings only",
+        "retired": "removed",
+    }
+    parts = [f"{text}: {', '.join(names)}" for key, text in said.items() if (names := getattr(found.changes, key))]
+    return f"Definitions that no run has taken over yet: {'; '.join(parts)}."

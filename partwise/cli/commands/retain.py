@@ -1,0 +1,85 @@
+"""Applies `keep`: removes old parts, and everything that only older as-of reads would need."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from partwise.cli.commands.compact import cleaned_json, show_cleaned
+from partwise.cli.opening import definitions_of, ledger_of, workspace_of
+from partwise.cli.options import JsonOption, WorkspaceOption
+from partwise.cli.show import as_json, moment_json, moment_text, plural, say, table
+from partwise.parts import Range, part_text, range_text
+
+if TYPE_CHECKING:
+    from partwise.upkeep.clean import Cleaned
+    from partwise.upkeep.retain import Retained
+
+
+def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
+    """Applies `keep` of views, and keeps helpers only as long as something may still read them.
+
+    Parts that go are expired, not missing. Never one that something pending needs. As-of reads reach back as far as
+    the setting `history` says; what only older ones would need is removed from tables, logs and the ledger.
+
+    \b
+    Example:
+      partwise retain
+    """
+    from partwise.ledger.leases import Busy
+    from partwise.storage import Conflict
+    from partwise.upkeep.retain import clean_up, floors, give_up, retain
+
+    where = workspace_of(workspace)
+    definitions = definitions_of(where)
+    done: list[Retained] = []
+    cleaned: dict[str, Cleaned] = {}
+    busy: list[str] = []
+    with ledger_of(where, time.time()) as ledger:
+        where.take_over(ledger, definitions, time.time())
+        graph = ledger.graph()
+        for name, wanted in floors(ledger, definitions.usable).items():
+            try:
+                if found := retain(ledger, where.warehouse, name, wanted, time.time):
+                    done.append(found)
+            except (Busy, Conflict):
+                busy.append(name)
+        given, rows = give_up(ledger, where.settings.history_seconds, time.time())
+        for name in graph.order:
+            try:
+                cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
+            except Busy:
+                busy.append(name)
+    expired = [(r, range_text(Range(r.first, r.floor - 1), graph[r.table].length)) for r in done]
+    if json:
+        as_json(
+            {
+                "expired": [
+                    {
+                        "table": r.table,
+                        "parts": text,
+                        "first_kept": part_text(r.floor, graph[r.table].length),
+                        "why": r.why,
+                    }
+                    for r, text in expired
+                ],
+                "removed": cleaned_json(cleaned),
+                "ledger_rows": rows,
+                "as_of_from": moment_json(given.at),
+                "busy": sorted(set(busy)),
+            }
+        )
+        return
+    if expired:
+        shown = [(r.table, text, part_text(r.floor, graph[r.table].length), r.why) for r, text in expired]
+        table(("table", "expired", "first kept", "why"), shown)
+    else:
+        say("Nothing has expired.")
+    show_cleaned(cleaned)
+    say(
+        f"As-of reads reach back to {moment_text(given.at, where.settings.timezone)}; "
+        f"{plural(rows, 'older row')} left the ledger.",
+        "dim",
+    )
+    for name in sorted(set(busy)):
+        say(f"{name} is being written just now; left for the next time.", "yellow")

@@ -1,0 +1,66 @@
+"""Runs everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partwise.cli.opening import workspace_of
+from partwise.cli.options import WorkspaceOption
+from partwise.cli.stop import Stop
+
+
+def command(
+    workspace: WorkspaceOption = None,
+    example: Annotated[bool, typer.Option("--example", help="The example, in a folder of its own.")] = False,
+    feed: Annotated[
+        bool | None,
+        typer.Option(
+            "--feed/--no-feed", help="Measurements for the example arrive by themselves; default with --example."
+        ),
+    ] = None,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two deliveries of the feed.")] = 5.0,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Of Airflow.")] = 8080,
+    spark_port: Annotated[int, typer.Option(min=1, max=65535, help="Of the Spark driver.")] = 15002,
+    spark_ui_port: Annotated[int, typer.Option(min=1, max=65535, help="Of the Spark driver's pages.")] = 4040,
+    seconds: Annotated[float | None, typer.Option(min=1, help="Stops after so long.")] = None,
+    until_parts: Annotated[
+        int | None,
+        typer.Option(min=1, help="Stops once views have so many parts; exit code 1 if --seconds pass first."),
+    ] = None,
+) -> None:
+    """Runs everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C.
+
+    DAGs of your own may be in `dags/` of the workspace. All of it listens on the loopback address only. Databases, keys and logs are in .partwise in the workspace, and
+    the next start goes on from there. Other commands on the workspace find its ledger by themselves.
+
+    \b
+    Example:
+      partwise serve
+      partwise serve --workspace shop --port 8081
+    """
+    from partwise.serve.example import example as make_example
+    from partwise.serve.leftovers import Occupied
+    from partwise.serve.serve import CannotServe, Until, serve
+    from partwise.serve.site import CODE, Ports, Site, find_java
+    from partwise.serve.supervisor import Failed
+
+    found = workspace_of(str(make_example()) if example else workspace)
+    if found.settings.spark.remote:
+        raise Stop(
+            "spark.remote is set: `partwise serve` starts a Spark driver of its own. Remove it, or see deploy.md."
+        )
+    site = Site(
+        workspace=found.folder,
+        ports=Ports(port, spark_port, spark_ui_port),
+        feed=every if (example if feed is None else feed) else None,
+        master=found.settings.spark.master or "local[2]",
+        spark_conf=tuple(found.settings.spark.conf.items()),
+        dags=own if (own := found.folder / "dags").is_dir() and own != CODE / "dags" else None,
+        java_home=find_java(),
+    )
+    try:
+        raise typer.Exit(serve(site, Until(seconds, until_parts)))
+    except (CannotServe, Occupied, Failed) as why:
+        raise Stop(str(why)) from None

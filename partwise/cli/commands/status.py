@@ -1,0 +1,203 @@
+"""Per table: first and newest part, what is missing, stale, blocked, failed or late; for one table: its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from partwise.cli.opening import definitions_of, range_of, snapshot_of, table_of, workspace_of
+from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
+from partwise.cli.page_link import OpenOption, open_page
+from partwise.cli.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
+from partwise.cli.stop import wrong_use
+from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
+
+if TYPE_CHECKING:
+    from partwise.ledger.as_defined import Snapshot
+    from partwise.ledger.reports import Page, TableStatus
+    from partwise.tables import Table
+
+
+_COUNTS = ("missing", "stale", "blocked", "failed", "late rows", "set aside")
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
+    workspace: WorkspaceOption = None,
+    helpers: HelpersOption = False,
+    parts: Annotated[str | None, typer.Option("--range", metavar="A..B", help="Only these parts of TABLE.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many parts of TABLE, newest first.")] = 20,
+    json: JsonOption = False,
+    browse: OpenOption = False,
+) -> None:
+    """Per table: first and newest part, missing, stale, blocked and failed parts, late rows, when it last changed.
+
+    For one table: its parts, newest first.
+
+    \b
+    Example:
+      partwise status
+      partwise status measurements --range 2026-10-03T10:00..2026-10-03T10:30
+    """
+    from partwise.ledger import reports
+
+    if name is None and parts is not None:
+        raise wrong_use("--range is for one table: partwise status TABLE --range A..B.")
+    where = workspace_of(workspace)
+    definitions = definitions_of(where)
+    with snapshot_of(where, definitions) as snapshot:
+        if name is None and browse:
+            open_page(where)
+            return
+        if name is None:
+            _all(snapshot, helpers, json, where.settings.timezone)
+            return
+        found = table_of(snapshot.graph, definitions, name)
+        span = range_of(parts, found) if parts else Range(-FOREVER, FOREVER)
+        if browse:
+            open_page(where, view=None if parts else "table", table=found.name, range=parts)
+            return
+        page = reports.parts(snapshot, found.name, span.lo, span.hi, limit)
+        if json:
+            _page_json(found, page)
+        else:
+            _page(snapshot, found, page, where.settings.timezone)
+
+
+def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
+    from partwise.ledger import reports
+
+    everything = reports.tables(snapshot)
+    shown = [row for row in everything if helpers or row.table.helper_of is None]
+    if json:
+        as_json({"tables": [_table_json(row) for row in shown]})
+        return
+    headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
+    rows = [_row(row, zone) for row in shown]
+    # Terminals are narrow: a count that is zero everywhere has no column.
+    kept = [at for at, heading in enumerate(headings) if heading not in _COUNTS or any(row[at] for row in rows)]
+    table([headings[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    for note in _notes(everything):
+        say(note, "yellow")
+    if hidden := len(everything) - len(shown):
+        say(f"{plural(hidden, 'generated helper')} not shown; --helpers shows them.", "dim")
+
+
+def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
+    length, kind = row.table.length, row.table.kind
+    counts = (row.missing, row.stale, row.blocked, row.failed, row.late, row.quarantined)
+    return (
+        row.table.name,
+        "helper" if row.table.helper_of else kind,
+        f"{row.parts:,}",
+        part_or_none(row.first, length, kind) or "",
+        part_or_none(row.last, length, kind) or "",
+        *(number(count) for count in counts),
+        moment_text(row.last_updated, zone, short=True),
+    )
+
+
+def _table_json(row: TableStatus) -> dict[str, object]:
+    length, kind = row.table.length, row.table.kind
+    return {
+        "table": row.table.name,
+        "kind": kind,
+        "part_length": None if kind == "dimension" else length,
+        "parts": row.parts,
+        "first": part_or_none(row.first, length, kind),
+        "last": part_or_none(row.last, length, kind),
+        "missing": row.missing,
+        "stale": row.stale,
+        "blocked": row.blocked,
+        "manual": row.manual,
+        "failed": row.failed,
+        "late": row.late,
+        "quarantined": row.quarantined,
+        "last_updated": moment_json(row.last_updated),
+        "helper_of": row.table.helper_of,
+        "start": part_or_none(row.start, length, kind),
+        "could_start": part_or_none(row.could_start, length, kind),
+        "frozen_hits": row.frozen_hits,
+        "expired": row.expired,
+    }
+
+
+def _notes(rows: list[TableStatus]) -> list[str]:
+    notes = []
+    for row in rows:
+        name, length = row.table.name, row.table.length
+        if row.could_start is not None and row.start is not None and row.table.helper_of is None:
+            first, start = part_text(row.could_start, length), part_text(row.start, length)
+            notes.append(
+                f"{name} starts at {start}, but older parts of what it reads have appeared since: "
+                f"`partwise backfill {name} {first}..{start}` lets it start at {first}."
+            )
+        if row.frozen_hits:
+            notes.append(
+                f"{name}: late data would have changed {plural(row.frozen_hits, 'part')} that expired already."
+            )
+        if row.quarantined:
+            notes.append(
+                f"{name}: {plural(row.quarantined, 'row')} set aside, not lost: `partwise quarantine {name}` shows why."
+            )
+        if row.manual:
+            notes.append(
+                f"{name}: {plural(row.manual, 'stale part')} left to you (repair: manual); see `partwise plan`."
+            )
+    return notes
+
+
+def _page_json(found: Table, page: Page) -> None:
+    rows = [
+        {
+            "part": part_or_none(row.part, found.length, found.kind),
+            "state": row.state,
+            "revision": row.revision,
+            "rows": row.rows,
+            "last_updated": moment_json(row.last_updated),
+        }
+        for row in page.parts
+    ]
+    as_json({"table": found.name, "parts": rows, "more": page.more})
+
+
+def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
+    from partwise.plan.next import next_part, next_text
+
+    length = found.length
+    kind = f"helper of {found.helper_of}" if found.helper_of else found.kind
+    say(f"{found.name}: {kind}" + ("" if found.kind == "dimension" else f", parts of {duration_text(length)}"), "bold")
+    rows: list[tuple[str, ...]] = []
+    newer: int | None = None
+    for row in page.parts:
+        if newer is not None and newer - row.part > 1:
+            rows.append((range_text(Range(row.part + 1, newer - 1), length), "missing", "", "", ""))
+        newer = row.part
+        rows.append(
+            (
+                part_or_none(row.part, length, found.kind) or "all of it",
+                row.state,
+                "" if row.revision is None else str(row.revision),
+                "" if row.rows is None else f"{row.rows:,}",
+                moment_text(row.last_updated, zone),
+            )
+        )
+    if rows:
+        table(("part", "state", "revision", "rows", "last updated"), rows)
+    else:
+        say("No parts yet.")
+    if page.more and newer is not None:
+        say(f"Older ones: --limit N, or --range A..{part_text(newer - 1, length)}", "dim")
+    if found.kind == "view":
+        facts = snapshot.facts
+        look = snapshot.looks.get(found.name)
+        due = look.due if look else ()
+        from partwise.parts import Parts
+
+        skip = Parts.of(*((row.lo, row.hi) for row in due))
+        following = next_part(
+            snapshot.graph, facts, found.name, facts.start(found.name), snapshot.lowest(found.name), skip
+        )
+        if following.waits:
+            say(f"Next: {next_text(snapshot.graph, following)}")

@@ -1,0 +1,137 @@
+"""A view taken apart, with its helpers: what `explain` shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from partwise.definitions import Definitions, View
+from partwise.parts import FOREVER, Parts, part_text
+from partwise.plan.next import needs_of, parts_text
+from partwise.plan.reach import fed, fed_self
+from partwise.tables import Graph, Input
+
+if TYPE_CHECKING:
+    from partwise.ledger.as_defined import Snapshot
+    from partwise.translation import Choice
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the translator chose, and what it would choose if it knew how many rows and groups there are."""
+
+    chosen: Choice
+    advice: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """`requires` and `feeds` in general, and for one part as an example."""
+
+    view: View
+    start: str
+    requires: tuple[str, ...]
+    feeds: tuple[str, ...]
+    example: int
+    example_requires: tuple[str, ...]
+    example_feeds: tuple[str, ...]
+    choice: str = ""
+    advice: str = ""  # where the ledger's counts speak for another strategy
+    notes: tuple[str, ...] = ()
+    many: str = ""
+
+
+def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int | None, now: float) -> list[Explained]:
+    """The view and its generated helpers, in the order in which they are computed."""
+    graph = snapshot.graph
+    served = graph[name].helper_of or name
+    names = [n for n in graph.order if n == served or graph[n].helper_of == served]
+    answer = _answer(snapshot, definitions, served)
+    found = []
+    for each in names if graph[name].helper_of is None else [name]:
+        view = definitions.usable.get(each)
+        if isinstance(view, View):
+            found.append(_explain(snapshot, view, part, now, answer if each == served else None))
+    return found
+
+
+def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None) -> Explained:
+    graph, facts = snapshot.graph, snapshot.facts
+    table = graph[view.name]
+    start = facts.start(view.name)
+    built = facts.existing(view.name, -FOREVER, FOREVER)
+    j = part if part is not None else built.last if built else int(now) // view.part
+    # As an example serves a part in the middle of the view's life, unless it is its very first.
+    begin = start if start is not None and j == start else -FOREVER
+    needs = needs_of(facts, table, begin, j)
+    touched = [
+        (other, fed(graph[other], -FOREVER, view.name, Parts.single(j))) for other in graph.consumers.get(view.name, ())
+    ]
+    if table.self_references:
+        touched.append((view.name, fed_self(table, Parts.single(j))))
+    rule = view.start.rule if view.start.part is None else part_text(view.start.part, view.part)
+    settled = "" if start is None or view.start.part is not None else f" (settled: {part_text(start, view.part)})"
+    day = part_text(j, view.part)[:10]
+    return Explained(
+        view=view,
+        start=rule + settled,
+        requires=tuple(_general(item) for item in table.inputs),
+        feeds=tuple(dict.fromkeys(other for other, _ in touched)),
+        example=j,
+        example_requires=tuple(_shown(graph, need.table, need.needed, day) for need in needs),
+        example_feeds=tuple(_shown(graph, other, parts, day) for other, parts in touched if parts),
+        choice=f"{answer.chosen.strategy}: {answer.chosen.why}" if answer else "",
+        advice=answer.advice if answer else "",
+        notes=answer.notes if answer else (),
+        many=_many(view, bool(table.self_references)),
+    )
+
+
+def _many(view: View, reads_itself: bool) -> str:
+    """How a step over many parts is computed."""
+    if reads_itself and view.single_pass is not None and not view.checks:
+        return "in one pass over the groups"
+    if reads_itself:
+        return "one after the other: each part reads earlier ones of its own"
+    from partwise.lifting import why_not
+
+    reason = why_not(view.update.text) if view.update is not None else None
+    return "in one query" if reason is None else f"one query for each part, because {reason}"
+
+
+def _general(item: Input) -> str:
+    return f"{item.table} (all of it)" if item.reference is None else f"{item.table}{item.reference.text()}"
+
+
+def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
+    if graph[name].kind == "dimension":
+        return f"{name} (all of it)"
+    return f"{name}[{parts_text(parts, graph[name].length, day)}]"
+
+
+def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer | None:
+    """The choice of a strategy is not part of the definition, so the translator is asked once more."""
+    view = definitions.tables.get(name)
+    if not isinstance(view, View) or view.query is None:
+        return None
+    from partwise.definitions.translated import question
+    from partwise.ledger.reports import usual_rows
+    from partwise.translation import TranslationError, translate
+
+    tables = {each.lower(): table for each, table in definitions.tables.items()}
+    known = {each: table.columns for each, table in tables.items() if isinstance(table, View)}
+    asked, inputs = question(view, tables, known)
+    graph, panes = snapshot.graph, f"{name}__panes"
+    groups = usual_rows(snapshot.r, panes if panes in graph.tables else name)
+    own = [graph[n] for n in graph.order if n == name or graph[n].helper_of == name]
+    read = {n.lower() for table in own for n in table.input_names} & inputs.keys()
+    sized = {**inputs, **{n: replace(inputs[n], rows=usual_rows(snapshot.r, inputs[n].name)) for n in read}}
+    try:
+        answer = translate(asked, inputs)
+        better = translate(replace(asked, strategy=None, groups=groups), sized).choice
+    except TranslationError:
+        return None
+    same = better.strategy == answer.choice.strategy
+    advice = "" if same else f"By the counts in the ledger {better.strategy} would cost less ({better.why}). "
+    return Answer(answer.choice, advice and f"{advice}To have it: strategy: {better.strategy}", answer.notes)

@@ -1,0 +1,125 @@
+"""One document to one definition, with everything that can be said without the other documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from partwise.definitions.build_checks import checks_of
+from partwise.definitions.build_sources import dimension, source
+from partwise.definitions.definitions import Definition, Statement, View
+from partwise.definitions.model import Document, SourceDocument, ViewDocument
+from partwise.definitions.places import placed
+from partwise.definitions.problems import Problem, did_you_mean
+from partwise.definitions.shape import Reporter, shown
+from partwise.definitions.yaml_text import Node
+from partwise.parts import BadTime, parse_moment, parse_part
+from partwise.sql.canonical import canonical_of
+from partwise.sql.references import Analysis, analyse
+from partwise.tables import Start
+
+#: Keys that mean something only for translated queries.
+_FOR_QUERIES = ("gaps", "strategy", "partial")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A definition, what is wrong with it so far, and sqlglot's view of its statements (by key)."""
+
+    definition: Definition
+    problems: tuple[Problem, ...]
+    analyses: dict[str, Analysis]
+    without: frozenset[str] = frozenset()
+
+
+def build(document: Document, node: Node, report: Reporter, without: frozenset[str] = frozenset()) -> Built:
+    """`without` are keys of which enough was said already: they are left out or guessed in `document`."""
+    if isinstance(document, ViewDocument):
+        return _view(document, node, report, without)
+    definition: Definition
+    if isinstance(document, SourceDocument):
+        definition, problems = source(document, node, report, without)
+    else:
+        definition, problems = dimension(document, node, report, without)
+    return Built(definition, tuple(problems), {}, without)
+
+
+def _view(document: ViewDocument, node: Node, report: Reporter, without: frozenset[str]) -> Built:
+    problems = list(_which_queries(document, node, report, without))
+    checks, wrong = checks_of(document.checks, node, report, None)
+    start, bad_start = (Start(), []) if "part" in without else _start(document, node, report)
+    problems += [*wrong, *bad_start]
+    analyses: dict[str, Analysis] = {}
+    statements: dict[str, Statement | None] = {"initialize": None, "update": None}
+    for key, index in (("initialize", "i"), ("update", "j")):
+        if getattr(document, key) is None or (at := node.get(key)) is None:
+            continue
+        text = placed(report.file, at, _without_semicolon(at.text))
+        analysis = analyse(text.text, index)
+        analyses[key] = analysis
+        statements[key] = Statement(text.text, index, analysis.found, text, canonical_of(text.text, analysis))
+    query = node.get("query")
+    definition = View(
+        name=document.view,
+        place=report.place(node.get("view") or node),
+        part=document.part,
+        start=start,
+        initialize=statements["initialize"],
+        update=statements["update"],
+        query=placed(report.file, query) if query is not None and document.query is not None else None,
+        gaps=document.gaps,
+        strategy=document.strategy,
+        partial=document.partial,
+        keep=document.keep,
+        repair=document.repair,
+        engine=document.engine,
+        patience=document.patience,
+        timeout=document.timeout,
+        checks=checks,
+        description=document.description,
+        owner=document.owner,
+        tags=tuple(document.tags),
+    )
+    return Built(definition, tuple(problems), analyses, without)
+
+
+def _without_semicolon(sql: str) -> str:
+    stripped = sql.rstrip()
+    return stripped[:-1] if stripped.endswith(";") else sql
+
+
+def _which_queries(document: ViewDocument, node: Node, report: Reporter, without: frozenset[str]) -> Iterator[Problem]:
+    head = node.pairs[0][0]
+    if document.query is not None:
+        for key in ("update", "initialize"):
+            if getattr(document, key) is not None:
+                message = f"query and {key} cannot both be given"
+                yield report(
+                    node.key(key) or head, "keys-exclude", message, "a query is translated to both by Partwise"
+                )
+        return
+    if without & {"update", "query"}:
+        return
+    if document.update is None:
+        hint = "how is part j computed? update is plain SQL, query has a PATTERN or WINDOW"
+        yield report(head, "missing-key", "update or query is missing", hint)
+    for key in _FOR_QUERIES:
+        if (at := node.key(key)) is not None:
+            hint = "remove it, or write the view as a query with PATTERN or WINDOW"
+            yield report(at, "keys-exclude", f"{key} means nothing without query", hint)
+
+
+def _start(document: ViewDocument, node: Node, report: Reporter) -> tuple[Start, list[Problem]]:
+    text = document.start.strip()
+    at = node.get("start") or node
+    if text in ("earliest", "latest"):
+        return Start(text), []  # type: ignore[arg-type]
+    try:
+        parse_moment(text)
+    except BadTime:
+        hint = did_you_mean(text, ("earliest", "latest"), "for example 2026-10-03 or 2026-10-03T10:05 (UTC)")
+        return Start(), [report(at, "bad-time", f"start is {shown(text)}; expected earliest, latest or a time", hint)]
+    try:
+        return Start("at", parse_part(text, document.part)), []
+    except BadTime as why:
+        return Start(), [report(at, "bad-time", f"start: {why}")]

@@ -1,0 +1,166 @@
+"""Sources and dimensions: from a document of the right shape to a definition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from partwise.definitions.build_checks import checks_of
+from partwise.definitions.column_types import NUMBERS, SIMPLE, bad_type, base
+from partwise.definitions.definitions import Close, Dimension, Late, Source, Time
+from partwise.definitions.model import CloseRule, DimensionDocument, SourceDocument
+from partwise.definitions.names import reserved
+from partwise.definitions.problems import Problem, did_you_mean
+from partwise.definitions.shape import Reporter, shown
+from partwise.definitions.yaml_text import Node
+
+
+def source(
+    document: SourceDocument, node: Node, report: Reporter, without: frozenset[str]
+) -> tuple[Source, list[Problem]]:
+    time = document.time if isinstance(document.time, str) else document.time.column
+    unit = None if isinstance(document.time, str) else document.time.unit
+    tie = None if isinstance(document.time, str) else document.time.tie
+    problems = [
+        *_where_from(document, node, report, without),
+        *_columns(document.columns, node, report),
+        *(() if "time" in without else _time_column(document, time, unit, node, report)),
+        *_close(document, node, report),
+    ]
+    checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
+    rule = document.close
+    close = Close("manual")
+    if isinstance(rule, CloseRule) and rule.marker is not None:
+        close = Close("marker", marker=rule.marker)
+    elif isinstance(rule, CloseRule) and not rule.manual:
+        close = Close("delay", rule.delay or 0)
+    definition = Source(
+        name=document.source,
+        place=report.place(node.get("source") or node),
+        part=document.part,
+        time=Time(time, unit, tie),
+        columns=dict(document.columns),
+        files=_files(document.files),
+        delta=document.delta,
+        close=close,
+        late=Late(document.late.accept, document.late.future),
+        poll=document.poll,
+        checks=checks,
+        description=document.description,
+        owner=document.owner,
+        tags=tuple(document.tags),
+    )
+    return definition, [*problems, *wrong]
+
+
+def dimension(
+    document: DimensionDocument, node: Node, report: Reporter, without: frozenset[str]
+) -> tuple[Dimension, list[Problem]]:
+    problems = [*_where_from(document, node, report, without), *_columns(document.columns, node, report)]
+    checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
+    definition = Dimension(
+        name=document.dimension,
+        place=report.place(node.get("dimension") or node),
+        columns=dict(document.columns),
+        files=_files(document.files),
+        delta=document.delta,
+        poll=document.poll,
+        checks=checks,
+        description=document.description,
+        owner=document.owner,
+        tags=tuple(document.tags),
+    )
+    return definition, [*problems, *wrong]
+
+
+def _files(files: str | list[str] | None) -> tuple[str, ...]:
+    return () if files is None else (files,) if isinstance(files, str) else tuple(files)
+
+
+def _where_from(
+    document: SourceDocument | DimensionDocument, node: Node, report: Reporter, without: frozenset[str]
+) -> Iterator[Problem]:
+    head = node.pairs[0][0]
+    if document.files is not None and document.delta is not None:
+        yield report(
+            node.key("delta") or head, "keys-exclude", "files and delta cannot both be given", "keep one of them"
+        )
+    elif document.files is None and document.delta is None and not without & {"files", "delta"}:
+        yield report(head, "missing-key", "files or delta is missing", "where do the rows come from?")
+    if document.files is not None and not document.columns and "columns" not in without:
+        hint = "for example columns: {event_time: timestamp, loss: double}"
+        yield report(node.key("files") or head, "missing-key", "columns is missing: files need it", hint)
+    for at, pattern in enumerate(_files(document.files)):
+        where = node.walk(("files", at))[1]
+        if not pattern.strip():
+            yield report(where, "wrong-value", "files is empty", "for example landing/measurements/*.csv")
+        elif not re.search(r"\.(csv|json|jsonl|ndjson|parquet)(\.gz)?$|[*}\]]$|/$", pattern.strip(), re.IGNORECASE):
+            hint = "name the files by their ending, for example landing/measurements/*.csv"
+            yield report(where, "wrong-value", f"{shown(pattern)} is none of .csv, .json and .parquet", hint)
+    if isinstance(document.files, list) and not document.files:
+        yield report(node.get("files") or head, "wrong-value", "files is empty", "for example landing/m/*.csv")
+    if document.delta is not None and not document.delta.strip():
+        yield report(node.get("delta") or head, "wrong-value", "delta is empty", "give the path of a Delta table")
+
+
+def _columns(columns: dict[str, str], node: Node, report: Reporter) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for name, kind in columns.items():
+        key, value = node.walk(("columns", name))
+        at = key or value
+        if reserved(name):
+            hint = "call it something else; Partwise stores part and part_timestamp with every table"
+            yield report(at, "reserved-name", f"the column name {name} is used by Partwise itself", hint)
+        elif not name.strip() or re.search(r"[ ,;{}()\n\t=]", name):
+            yield report(
+                at, "bad-name", f"{shown(name)} cannot be a column name", "use letters, digits and underscores"
+            )
+        if name.lower() in seen:
+            message = f"the columns {seen[name.lower()]} and {name} differ only in case, which Spark does not see"
+            yield report(at, "duplicate-column", message)
+        seen[name.lower()] = name
+        if (bad := bad_type(kind)) is not None:
+            hint = did_you_mean(
+                bad, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>"
+            )
+            yield report(value, "bad-type", f"{shown(bad)} is not a Spark type", hint)
+
+
+def _time_column(
+    document: SourceDocument, time: str, unit: str | None, node: Node, report: Reporter
+) -> Iterator[Problem]:
+    at = node.walk(("time", "column"))[1]
+    if not document.columns:
+        return
+    tie = None if isinstance(document.time, str) else document.time.tie
+    if tie is not None and tie.lower() not in {name.lower() for name in document.columns}:
+        hint = did_you_mean(tie, document.columns, f"the columns are {', '.join(document.columns)}")
+        where = node.walk(("time", "tie"))[1]
+        yield report(where, "unknown-column", f"the column {tie} is not among the columns", hint)
+    kind = next((kind for name, kind in document.columns.items() if name.lower() == time.lower()), None)
+    if kind is None:
+        hint = did_you_mean(time, document.columns, f"the columns are {', '.join(document.columns)}")
+        yield report(at, "unknown-column", f"the time column {time} is not among the columns", hint)
+    elif base(kind) in NUMBERS and unit is None:
+        hint = f"write time: {{column: {time}, unit: seconds}} (or milliseconds)"
+        yield report(at, "time-unit", f"{time} holds numbers ({kind}); say what they count", hint)
+    elif base(kind) in ("timestamp", "timestamp_ntz", "timestamp_ltz", "date") and unit is not None:
+        where = node.walk(("time", "unit"))[1]
+        yield report(where, "time-unit", f"{time} holds times ({kind}) and has no unit", f"write time: {time}")
+    elif bad_type(kind) is None and (base(kind) in ("boolean", "binary", "variant") or "<" in kind):
+        yield report(at, "bad-type", f"{time} is {kind}, which is no time", "a timestamp, a date, text or a number")
+
+
+def _close(document: SourceDocument, node: Node, report: Reporter) -> Iterator[Problem]:
+    rule = document.close
+    if not isinstance(rule, CloseRule) or (at := node.get("close")) is None:
+        return
+    given = [key for key in ("delay", "marker", "manual") if getattr(rule, key) is not None]
+    if len(given) != 1:
+        message = f"close has {' and '.join(given)}" if given else "close says nothing"
+        yield report(at, "keys-exclude", message, "give one of delay, marker and manual")
+    elif rule.manual is False:
+        yield report(at, "wrong-value", "manual: false says nothing", "give a delay or a marker")
+    elif rule.marker is not None and "{part}" not in rule.marker:
+        hint = "for example landing/measurements/{part}.done"
+        yield report(node.walk(("close", "marker"))[1], "wrong-value", "the marker does not contain {part}", hint)

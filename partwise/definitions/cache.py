@@ -1,0 +1,87 @@
+"""Remembers definitions between commands: reading them takes half a second, most of it imports.
+
+The key is everything that the result depends on: names and contents of the files, and the code that reads
+them. An entry is a pickle, so it is only taken from a folder that nobody else can write to. Whatever goes
+wrong here means reading the files again. `PARTWISE_CACHE` names another folder, or `off`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import pickle
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from partwise.definitions.definitions import Definitions
+
+_MOST_ENTRIES = 50
+_CODE = ("checks", "definitions", "parts", "sql", "translation")
+_LIBRARIES = ("sqlglot", "pydantic", "yaml")
+
+
+def key(texts: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256(repr((sys.version, _code())).encode())
+    for name, content in texts.items():
+        digest.update(f"\0{name}\0{len(content)}\0".encode(errors="replace"))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def get(name: str) -> Definitions | None:
+    folder = _folder()
+    if folder is None:
+        return None
+    try:
+        content = (folder / f"{name}.pickle").read_bytes()
+        found = pickle.loads(content)
+    except Exception:  # not there, half written, or from code that has changed
+        return None
+    return found if isinstance(found, Definitions) else None
+
+
+def put(name: str, found: Definitions) -> None:
+    folder = _folder()
+    if folder is None:
+        return
+    try:
+        found.graph()  # remembered, too: fingerprints need the SQL parser
+        temporary = folder / f"{name}.{os.getpid()}.tmp"
+        temporary.write_bytes(pickle.dumps(found))
+        temporary.replace(folder / f"{name}.pickle")
+        entries = sorted(folder.iterdir(), key=lambda entry: entry.stat().st_mtime)
+        for old in entries[:-_MOST_ENTRIES]:
+            old.unlink()
+    except Exception:  # a full disk, a race with another command: the next one reads the files again
+        return
+
+
+def _folder() -> Path | None:
+    """A folder of our own, or None."""
+    given = os.environ.get("PARTWISE_CACHE", "")
+    if given.lower() == "off":
+        return None
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = (Path(given) if given else base / "partwise") / "definitions"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.stat()
+        mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
+        return folder if mine else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def _code() -> list[tuple[str, int, int]]:
+    """What reads definitions: names, sizes and times of its files."""
+    package = Path(__file__).parents[1]
+    files = [
+        package / "tables.py",
+        package / "checks" / "expectations.json",
+        *(file for part in _CODE for file in sorted((package / part).glob("*.py"))),
+    ]
+    specs = (importlib.util.find_spec(name) for name in _LIBRARIES)
+    files += [Path(spec.origin) for spec in specs if spec is not None and spec.origin]
+    return [(str(file), (about := file.stat()).st_size, about.st_mtime_ns) for file in files]

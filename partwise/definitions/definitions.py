@@ -1,0 +1,208 @@
+"""Definitions as the rest of Partwise uses them: frozen, checked, lengths in seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from partwise.definitions.places import Place, Placed
+from partwise.definitions.problems import Problem
+from partwise.sql.references import FoundReferences
+from partwise.tables import Graph, Start
+
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+`?([A-Za-z_]\w*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A query as written (without a semicolon at its end), what it reads, and where its text stands.
+
+    `canonical` is one text for all the ways to write the same query.
+    """
+
+    text: str
+    index: str
+    found: FoundReferences
+    placed: Placed
+    canonical: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation by its Great Expectations name; `place` is that of its name."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    severity: Literal["error", "warn"]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """The event time: `unit` None means the column holds times (or text that Spark reads as times).
+
+    `tie` orders rows of equal time.
+    """
+
+    column: str
+    unit: Literal["seconds", "milliseconds"] | None = None
+    tie: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """When a part is complete; `delay` in seconds, `marker` a path with `{part}`."""
+
+    rule: Literal["delay", "marker", "manual"] = "delay"
+    delay: int = 0
+    marker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Seconds; None: no bound."""
+
+    accept: int | None = None
+    future: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table fed from outside. Exactly one of `files` (patterns) and `delta` is given. `poll` 0: only on demand."""
+
+    name: str
+    place: Place
+    part: int
+    time: Time
+    columns: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    delta: str | None = None
+    close: Close = Close()
+    late: Late = Late()
+    poll: int | None = None
+    checks: tuple[Check, ...] = ()
+    description: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A small unpartitioned table. Exactly one of `files` and `delta` is given."""
+
+    name: str
+    place: Place
+    columns: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    delta: str | None = None
+    poll: int | None = None
+    checks: tuple[Check, ...] = ()
+    description: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table computed here: either `update` (with or without `initialize`), or `query`, which is translated.
+
+    `columns` are the names of its result where they are known for sure. `helper_of` names the view that
+    this one was generated for. Of a translated query `initialize` and `update` are generated, too; `keep_parts`,
+    `optional`, `fast_update`, `single_pass` and `sketches` are then as in
+    `partwise.translation.model.GeneratedView`.
+    """
+
+    name: str
+    place: Place
+    part: int
+    start: Start = field(default_factory=Start)
+    initialize: Statement | None = None
+    update: Statement | None = None
+    query: Placed | None = None
+    gaps: Literal["break", "carry"] = "break"
+    strategy: Literal["auto", "merge", "subtract", "recompute"] = "auto"
+    partial: bool = False
+    keep: int | None = None
+    repair: Literal["automatic", "manual"] = "automatic"
+    engine: Literal["connect", "submit"] | None = None
+    patience: int | None = None
+    timeout: int | None = None
+    checks: tuple[Check, ...] = ()
+    description: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    helper_of: str | None = None
+    keep_parts: int | None = None
+    optional: tuple[str, ...] = ()
+    fast_update: str | None = None
+    single_pass: str | None = None
+    sketches: tuple[str, ...] = ()
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(s for s in (self.initialize, self.update) if s is not None)
+
+
+Definition = Source | Dimension | View
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """What a workspace defines. `tables` are the definitions as written, `helpers` were generated for them.
+
+    `broken` are names (lower case) with errors. Their definitions may be in `tables` for looking at.
+    """
+
+    tables: Mapping[str, Definition] = field(default_factory=dict)
+    helpers: Mapping[str, View] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    broken: frozenset[str] = frozenset()
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error; warnings and notes are allowed."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    @cached_property
+    def usable(self) -> Mapping[str, Definition]:
+        """Definitions without errors, whose inputs are all usable; helpers included."""
+        everything: dict[str, Definition] = {**self.tables, **self.helpers}
+        good = {name.lower(): d for name, d in everything.items() if not self._is_broken(d) and _runs(d)}
+        while True:
+            kept = {name: d for name, d in good.items() if all(i in good for i in inputs_of(d))}
+            if len(kept) == len(good):
+                return {definition.name: definition for definition in kept.values()}
+            good = kept
+
+    def _is_broken(self, definition: Definition) -> bool:
+        """A helper is as good as the view that it serves."""
+        served = definition.helper_of if isinstance(definition, View) else None
+        return (served or definition.name).lower() in self.broken
+
+    def graph(self) -> Graph:
+        """The usable tables as the planner sees them."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph:
+        from partwise.definitions.compile import to_table
+
+        return Graph.of(to_table(definition, self.usable) for definition in self.usable.values())
+
+
+def inputs_of(definition: Definition) -> tuple[str, ...]:
+    """Names (lower case) that a view reads, in order of appearance."""
+    if not isinstance(definition, View):
+        return ()
+    if definition.query is not None and definition.update is None:
+        # Not translated yet; what follows FROM and JOIN is all that the language of queries can read.
+        return tuple(dict.fromkeys(name.lower() for name in _READ.findall(definition.query.text)))
+    return tuple(dict.fromkeys(found.table.lower() for s in definition.statements for found in s.found.tables))
+
+
+def _runs(definition: Definition) -> bool:
+    return not isinstance(definition, View) or definition.update is not None

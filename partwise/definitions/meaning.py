@@ -1,0 +1,250 @@
+"""What can only be said with all definitions in view: tables, lengths, columns, cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from partwise.definitions.across import across
+from partwise.definitions.build import Built
+from partwise.definitions.build_checks import check_columns
+from partwise.definitions.definitions import Definition, Dimension, Statement, View, inputs_of
+from partwise.definitions.lengths import misfit, same_time, shifted
+from partwise.definitions.names import reserved
+from partwise.definitions.places import Place
+from partwise.definitions.problems import Problem, Severity, did_you_mean, list_of
+from partwise.definitions.shape import Reporter
+from partwise.definitions.yaml_text import Node
+from partwise.sql.columns import Output, outputs, unknown
+from partwise.sql.determinism import depends_on_order, not_repeatable
+from partwise.sql.parse import SqlProblem
+from partwise.sql.references import Analysis, FoundReference
+from partwise.tables import Cycle, Graph, Input, Table
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One document that has the shape of a definition."""
+
+    built: Built
+    node: Node
+    report: Reporter
+
+    @property
+    def definition(self) -> Definition:
+        return self.built.definition
+
+
+@dataclass
+class Catalog:
+    """All names, lower case: definitions, and names whose document is too broken to know more."""
+
+    tables: Mapping[str, Definition]
+    broken: frozenset[str]
+    #: Columns of results, filled in dependency order.
+    columns: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        return [definition.name for definition in self.tables.values()]
+
+    def columns_of(self, name: str) -> tuple[str, ...] | None:
+        found = self.tables.get(name)
+        if name in self.broken or found is None:
+            return None
+        return self.columns.get(name) if isinstance(found, View) else tuple(found.columns) or None
+
+
+def problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
+    """Everything wrong with one definition, given all the others."""
+    view = entry.definition
+    found = list(across(view, catalog.tables, catalog.broken, entry.node, entry.report))
+    if not isinstance(view, View):
+        return found
+    found += _problems(entry, view, catalog)
+    if any(problem.severity == "error" for problem in found):
+        return found
+    return [*found, *_no_parts(view, catalog)]
+
+
+def _problems(entry: Entry, view: View, catalog: Catalog) -> Iterator[Problem]:
+    for key, statement in (("initialize", view.initialize), ("update", view.update)):
+        if statement is None:
+            continue
+        analysis = entry.built.analyses[key]
+        tell = Teller(statement, view.name)
+        yield from (tell.problem(p) for p in statement.found.problems)
+        yield from (tell.problem(p) for p in not_repeatable(analysis.tokens))
+        for found in statement.found.tables:
+            yield from _table(found, view, key, catalog, tell, "part" not in entry.built.without)
+        if analysis.tree is not None:
+            yield from (tell.problem(p) for p in unknown(analysis.tree, catalog.columns_of))
+            yield from (tell.problem(p) for p in depends_on_order(analysis.tree))
+            yield from _result(outputs(analysis.tree, catalog.columns_of) or (), tell)
+    yield from _initialize(view, catalog, entry)
+    written = entry.node.get("checks")
+    for where in written.items if written is not None else ():
+        # Checks that are wrong in themselves are not among those of the view.
+        places = {entry.report.place(key) for key, _ in where.pairs}
+        for check in (c for c in view.checks if c.place in places):
+            columns = catalog.columns.get(view.name.lower())
+            yield from check_columns(check.name, dict(check.arguments), where, entry.report, columns)
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Makes problems at offsets of a statement."""
+
+    statement: Statement
+    table: str
+
+    def __call__(self, start: int, code: str, message: str, hint: str = "", severity: Severity = "error") -> Problem:
+        at: Place = self.statement.placed.at(start)
+        return Problem(at.file, at.line, at.column, code, message, hint, severity, self.table)
+
+    def problem(self, found: SqlProblem) -> Problem:
+        severity: Severity = "warning" if found.severity == "warning" else "error"
+        return self(found.start, found.code, found.message, found.hint, severity)
+
+
+def _table(
+    found: FoundReference, view: View, key: str, catalog: Catalog, tell: Teller, length_known: bool
+) -> Iterator[Problem]:
+    name, index = found.table.lower(), tell.statement.index
+    other = catalog.tables.get(name)
+    if other is None:
+        if name not in catalog.broken:
+            hint = did_you_mean(found.table, catalog.names(), "define it as a source, dimension or view")
+            yield tell(found.start, "unknown-table", f"there is no table {found.table}", hint)
+        return
+    if isinstance(other, Dimension):
+        if found.brackets is not None:
+            message = f"{other.name} is a dimension and has no parts"
+            yield tell(found.start, "dimension-reference", message, f"write {other.name} without brackets")
+        return
+    itself = name == view.name.lower()
+    if itself and key == "initialize":
+        hint = "the first part can only be made from other tables; earlier parts of the view belong in update"
+        yield tell(found.start, "initialize-reads-itself", f"INITIALIZE of {view.name} reads {view.name} itself", hint)
+        return
+    if found.brackets is None:
+        form = "[j-1]" if itself else same_time(view.part, other.part).text(index)
+        message = f"{other.name} is split into parts; say which of them part {index} reads"
+        yield tell(found.start, "missing-reference", message, f"for example {found.table}{form}")
+        return
+    if found.reference is None or not length_known or (name in catalog.broken and not itself):
+        return
+    wrong = misfit(found.reference, view.part, other.part, found.table, view.name, index)
+    if wrong is not None:
+        yield tell(found.start, *wrong)
+    elif itself and found.reference.hi.plus >= 0:
+        message = f"{found.table}[{found.brackets.strip()}] reaches part j of the view itself or a later one"
+        yield tell(found.start, "self-not-earlier", message, f"only earlier parts exist then: {found.table}[j-1]")
+    elif shifted(found.reference, view.part, other.part):
+        right = same_time(view.part, other.part).text(index)
+        message = (
+            f"{found.table}[{found.brackets.strip()}] is as long as one part of {view.name} but covers another time"
+        )
+        yield tell(found.start, "range-shifted", message, f"part {index} itself is {found.table}{right}", "warning")
+
+
+def _initialize(view: View, catalog: Catalog, entry: Entry) -> Iterator[Problem]:
+    if view.update is None:
+        return
+    own = next((f for f in view.update.found.tables if f.table.lower() == view.name.lower()), None)
+    if own is not None and view.initialize is None:
+        hint = "add initialize: a query for the first part, with index i, that does not read the view"
+        message = f"{view.name} reads its own earlier parts, so its first part needs INITIALIZE"
+        yield Teller(view.update, view.name)(own.start, "missing-initialize", message, hint)
+    first, later = (_names(entry, key, catalog) for key in ("initialize", "update"))
+    if first is not None and later is not None and first[0] != later[0]:
+        message = f"INITIALIZE gives ({', '.join(first[0])}) but UPDATE gives ({', '.join(later[0])})"
+        hint = "both queries must give the same columns in the same order"
+        yield Teller(view.update, view.name)(later[1], "columns-differ", message, hint)
+
+
+def _names(entry: Entry, key: str, catalog: Catalog) -> tuple[list[str], int] | None:
+    """Names of the columns that a statement gives, lower case, and where the first stands; None where in doubt."""
+    analysis = entry.built.analyses.get(key)
+    found = outputs(analysis.tree, catalog.columns_of) if analysis is not None and analysis.tree is not None else None
+    if not found or any(column.name is None for column in found):
+        return None
+    return [str(column.name).lower() for column in found], found[0].start
+
+
+def _no_parts(view: View, catalog: Catalog) -> Iterator[Problem]:
+    """Without another table that has parts, nothing says which parts the view has."""
+    if view.update is None or view.update.found.problems:
+        return
+    others = {found.table.lower() for found in view.update.found.tables} - {view.name.lower()}
+    if all(isinstance(catalog.tables.get(name), Dimension) for name in others):
+        message = f"{view.name} reads no source and no other view, so nothing says which parts it has"
+        yield Teller(view.update, view.name)(
+            0, "no-parts", message, "read a source or a view, for example measurements[j]"
+        )
+
+
+def _result(columns: tuple[Output, ...], tell: Teller) -> Iterator[Problem]:
+    seen: set[str] = set()
+    twice: dict[int, list[str]] = {}
+    for at, column in enumerate(columns, start=1):
+        if column.name is None:
+            message = f"column {at} of the result has no name"
+            yield tell(column.start, "unnamed-column", message, "add AS and a name behind it")
+            continue
+        name = column.name.lower()
+        if reserved(name):
+            hint = "call it something else; Partwise adds part and part_timestamp itself"
+            yield tell(column.start, "reserved-name", f"the column name {column.name} is used by Partwise itself", hint)
+        if name in seen:
+            twice.setdefault(column.start, []).append(column.name)
+        seen.add(name)
+    for start, names in twice.items():
+        message = f"two columns of the result are called {list_of(names, 'and')}"
+        yield tell(start, "duplicate-column", message, "give one of them another name with AS")
+
+
+# -- the graph of names -------------------------------------------------------------------------------
+
+
+def order(tables: Mapping[str, Definition]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Names so that each comes after what it reads, and the cycles that stand in the way (left out of the order)."""
+    left = dict(tables)
+    cycles: list[tuple[str, ...]] = []
+    while True:
+        graph = Graph.of(_stub(name, definition) for name, definition in left.items())
+        try:
+            return list(graph.order), cycles
+        except Cycle as found:
+            ring = found.path[:-1]
+            at = ring.index(min(ring, key=list(tables).index))
+            cycles.append((*ring[at:], *ring[:at], ring[at]))
+            for name in ring:
+                del left[name]
+
+
+def _stub(name: str, definition: Definition) -> Table:
+    inputs = tuple(Input(other, None) for other in inputs_of(definition))
+    return Table(name, "view" if isinstance(definition, View) else "source", 1, "", inputs)
+
+
+def cycle_problem(ring: tuple[str, ...], catalog: Catalog) -> Problem:
+    """At the first table's reference to the next."""
+    first = catalog.tables[ring[0]]
+    path = " -> ".join(catalog.tables[name].name for name in ring)
+    hint = "a view can read its own earlier parts, but two tables cannot be computed from each other"
+    for statement in first.statements if isinstance(first, View) else ():
+        for found in statement.found.tables:
+            if found.table.lower() == ring[1]:
+                return Teller(statement, first.name)(found.start, "cycle", path, hint)
+    return Problem(first.place.file, first.place.line, first.place.column, "cycle", path, hint, table=first.name)
+
+
+def result_columns(analyses: Mapping[str, Analysis], catalog: Catalog) -> tuple[str, ...] | None:
+    """The columns that a view gives, if they are known for sure."""
+    first = analyses.get("initialize") or analyses.get("update")
+    if first is None or first.tree is None:
+        return None
+    found = outputs(first.tree, catalog.columns_of)
+    if found is None or any(column.name is None for column in found):
+        return None
+    return tuple(str(column.name) for column in found)

@@ -1,0 +1,239 @@
+"""The YAML documents: which keys there are, what they may hold, what they mean.
+
+These models are the edge. They check the shape of a document, and the JSON Schema and the reference page
+are made from them; the rest of Partwise works with the frozen results in `definitions.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from partwise.parts import BadTime, seconds
+
+_LONGEST_PART = 366 * 86400
+_DURATION_PATTERN = r"^\s*\d+\s*(second|minute|hour|day|week)s?\s*$|^\s*\d+\s*$"
+_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+def _seconds(value: object) -> int:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise PydanticCustomError("not-a-length", "expected a length of time")
+    if isinstance(value, str) and len(value) > 40:
+        value = value[:40]
+    try:
+        return seconds(value)
+    except BadTime as why:
+        raise PydanticCustomError("bad-length", "{why}", {"why": str(why)}) from None
+
+
+def _seconds_or_zero(value: object) -> int:
+    zero = value == 0 and not isinstance(value, bool)
+    return 0 if zero or (isinstance(value, str) and value.split()[:1] == ["0"]) else _seconds(value)
+
+
+def _part_length(value: object) -> int:
+    found = _seconds(value)
+    if found > _LONGEST_PART:
+        raise PydanticCustomError("bad-length", "a part can be at most 366 days long, found {found}", {"found": value})
+    return found
+
+
+def _duration_schema(least: int) -> dict[str, Any]:
+    return {
+        "anyOf": [{"type": "string", "pattern": _DURATION_PATTERN}, {"type": "integer", "minimum": least}],
+        "examples": ["1 minute", "5 minutes", "1 hour", "1 day"],
+    }
+
+
+def _poll(value: object) -> int:
+    return 0 if value == "manual" else _seconds(value)
+
+
+Duration = Annotated[int, BeforeValidator(_seconds), WithJsonSchema(_duration_schema(1))]
+Poll = Annotated[int, BeforeValidator(_poll), WithJsonSchema({"anyOf": [{"const": "manual"}, _duration_schema(1)]})]
+DurationOrZero = Annotated[int, BeforeValidator(_seconds_or_zero), WithJsonSchema(_duration_schema(0))]
+PartLength = Annotated[int, BeforeValidator(_part_length), WithJsonSchema(_duration_schema(1))]
+Name = Annotated[str, Field(json_schema_extra={"pattern": _NAME_PATTERN})]
+Sql = Annotated[str, Field(json_schema_extra={"contentMediaType": "application/sql"})]
+
+
+def _shape(value: object) -> str:
+    return "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "text"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class TimeColumn(_Strict):
+    """The column with the event time, with what its name alone does not say."""
+
+    column: str = Field(description="Name of the column.")
+    unit: Literal["seconds", "milliseconds"] | None = Field(
+        None, description="What the numbers count, from 1970-01-01 UTC. Needed for columns of numbers."
+    )
+    tie: str | None = Field(None, description="A column that orders rows of equal time; patterns need an order.")
+
+
+class CloseRule(_Strict):
+    """When a part of a source is complete. Give one of the keys."""
+
+    delay: DurationOrZero | None = Field(
+        None, description="Complete when event times that were seen have passed the end of the part by this much."
+    )
+    marker: str | None = Field(
+        None,
+        description="Complete when this file exists. `{part}` stands for the part, written without colons: "
+        "`2026-10-03T10-05`.",
+    )
+    manual: bool | None = Field(None, description="Complete when someone says so: `partwise close SOURCE PART`.")
+
+
+class LateRule(_Strict):
+    """Which rows are too old or too new to be believed. They go to quarantine, and nothing is dropped."""
+
+    accept: Duration | None = Field(
+        None, description="Rows older than this go to quarantine. Without it any lateness is accepted."
+    )
+    future: Duration | None = Field(None, description="Rows further ahead of the clock than this go to quarantine.")
+
+
+_Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
+_Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
+_Files = Annotated[Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")], Discriminator(_shape)]
+_Checks: Any = Field(
+    default_factory=list,
+    description="Expectations by their Great Expectations names, each with its arguments, and "
+    "`row_count_ratio_to_previous_part: {min: 0.5, max: 2}` and `row_count_equals: {table: other}`. They are checked "
+    "on every part before it is published; a part that fails is held back. `severity: warn` beside one publishes it "
+    "all the same. See [checks](../checks.md).",
+    examples=[[{"expect_column_values_to_not_be_null": {"column": "src"}}]],
+)
+_Description: Any = Field(None, description="One sentence for people.")
+_Owner: Any = Field(None, description="Who answers for this table.")
+_Tags: Any = Field(default_factory=list, description="Words to find it by.")
+_Columns = dict[str, str]
+
+
+class SourceDocument(_Strict):
+    """A table fed from outside, split into parts by event time."""
+
+    source: Name = Field(description="Name of the table: letters, digits and underscores.")
+    description: str | None = _Description
+    part: PartLength = Field(description="Length of a part: `1 minute`, `1 hour`, `1 day`, or a number of seconds.")
+    time: _Time = Field(
+        description="The column with the event time, or `{column: ts, unit: seconds}` (or `milliseconds`) for numbers. "
+        "Times without a zone are UTC."
+    )
+    columns: _Columns = Field(
+        default_factory=dict,
+        description="Columns and their Spark types. Required with `files`; with `delta` the table itself says.",
+        examples=[{"event_time": "timestamp", "loss": "double"}],
+    )
+    files: _Files | None = Field(
+        None,
+        description="Files to load, as a pattern or a list of patterns: .csv, .json (lines) or .parquet. "
+        "Either `files` or `delta`.",
+        examples=["landing/measurements/*.csv"],
+    )
+    delta: str | None = Field(None, description="A Delta table that others write. Either `files` or `delta`.")
+    close: _Close = Field(
+        default_factory=lambda: CloseRule(delay=0, marker=None, manual=None),
+        description="When a part is complete: `{delay: 2 minutes}`, `{marker: path/{part}.done}` or `manual`. "
+        "Default: `{delay: 0}`.",
+    )
+    late: LateRule = Field(
+        default_factory=lambda: LateRule(accept=None, future=None), description="Bounds for late and early rows."
+    )
+    poll: Poll | None = Field(
+        None, description="How often Airflow looks for new data, or `manual`. Default: every 30 seconds."
+    )
+    checks: list[dict[str, Any]] = _Checks
+    owner: str | None = _Owner
+    tags: list[str] = _Tags
+
+
+class DimensionDocument(_Strict):
+    """A small table that is not split into parts. The newest content replaces the old."""
+
+    dimension: Name = Field(description="Name of the table: letters, digits and underscores.")
+    description: str | None = _Description
+    columns: _Columns = Field(
+        default_factory=dict,
+        description="Columns and their Spark types. Required with `files`.",
+        examples=[{"a": "string"}],
+    )
+    files: _Files | None = Field(None, description="Files to load. Either `files` or `delta`.")
+    delta: str | None = Field(None, description="A Delta table that others write. Either `files` or `delta`.")
+    poll: Poll | None = Field(
+        None, description="How often Airflow looks for new content, or `manual`. Default: every 30 seconds."
+    )
+    checks: list[dict[str, Any]] = _Checks
+    owner: str | None = _Owner
+    tags: list[str] = _Tags
+
+
+class ViewDocument(_Strict):
+    """A table that is computed here, part by part."""
+
+    view: Name = Field(description="Name of the table: letters, digits and underscores.")
+    description: str | None = _Description
+    part: PartLength = Field(description="Length of a part: `1 minute`, `1 hour`, `1 day`, or a number of seconds.")
+    start: str = Field(
+        "earliest",
+        description="First part: `earliest` (the first for which everything required exists), `latest` (the newest "
+        "that all sources have), or a time such as `2026-10-03T10:05` (UTC).",
+    )
+    initialize: Sql | None = Field(
+        None,
+        description="Query for the first part, with index `i`. Needed when `update` reads the view itself; otherwise "
+        "`update` makes the first part, too.",
+    )
+    update: Sql | None = Field(
+        None,
+        description="Query for part `j`, in Spark SQL with references such as `m[j-9..j]`. Either `update` or `query`.",
+    )
+    query: Sql | None = Field(
+        None,
+        description="A query with `PATTERN [...]` or `[WINDOW ...]`, which is translated. Either `update` or `query`.",
+    )
+    gaps: Literal["break", "carry"] = Field(
+        "break",
+        description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
+    )
+    strategy: Literal["auto", "merge", "subtract", "recompute"] = Field(
+        "auto", description="For windows: how they are kept. Default: chosen by cost; see `partwise explain`."
+    )
+    partial: bool = Field(
+        False, description="For windows: also show windows that are not complete yet, with a column that says so."
+    )
+    keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
+    repair: Literal["automatic", "manual"] = Field(
+        "automatic",
+        description="What happens when late data make parts stale: recompute, or wait for `partwise backfill`.",
+    )
+    engine: Literal["connect", "submit"] | None = Field(
+        None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."
+    )
+    patience: Duration | None = Field(
+        None,
+        description="How long a part waits for inputs that exist but are about to be recomputed; after that it is "
+        "computed from what is there, and again when they are done. Default: as long as it takes.",
+    )
+    timeout: Duration | None = Field(None, description="A step of this view that takes longer is stopped.")
+    checks: list[dict[str, Any]] = _Checks
+    owner: str | None = _Owner
+    tags: list[str] = _Tags
+
+
+Document = SourceDocument | DimensionDocument | ViewDocument
+DOCUMENTS: dict[str, type[Document]] = {
+    "source": SourceDocument,
+    "dimension": DimensionDocument,
+    "view": ViewDocument,
+}
+#: Maps inside documents, by key: to say what may stand in them.
+INNER: dict[str, type[BaseModel]] = {"time": TimeColumn, "close": CloseRule, "late": LateRule}

@@ -1,0 +1,22 @@
+"""Names of tables and columns: which are possible, and which Partwise keeps for itself."""
+
+from __future__ import annotations
+
+import re
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: Stored with every table; `_file` says which file a row of a source came from.
+RESERVED = frozenset({"part", "part_timestamp", "_file"})
+
+
+def bad_name(name: str) -> str:
+    """Why a name cannot be used, or nothing."""
+    if not NAME.fullmatch(name):
+        return f"'{name[:60]}' is not a name: use letters, digits and underscores, and no digit first"
+    if name.startswith("__"):
+        return f"'{name}' is not a name: two underscores at the front are kept for Partwise"
+    return "" if len(name) <= 100 else f"'{name[:20]}...' is longer than 100 characters"
+
+
+def reserved(column: str) -> bool:
+    return column.lower() in RESERVED or column.startswith("__")

@@ -1,0 +1,175 @@
+"""The content of files to definitions and problems; the heavy half of loading."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from partwise.definitions.build import build
+from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
+from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
+from partwise.definitions.model import DOCUMENTS
+from partwise.definitions.names import bad_name
+from partwise.definitions.problems import Problem, did_you_mean, list_of
+from partwise.definitions.shape import Reporter, shown, validate
+from partwise.definitions.translated import translate_view
+from partwise.definitions.yaml_text import File, Node, YamlProblem, compose, documents, duplicates, value
+
+_NAMED = re.compile(r"^(?:source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
+_FAULT_HINT = "this is a fault of Partwise; please report it with the definition"
+
+
+class Reading:
+    """Collects documents and problems of all files, then looks at them together."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        self.entries: list[Entry] = []
+        #: Names of documents that are too broken for more: who reads them is not at fault.
+        self.lost: set[str] = set()
+
+    def file(self, name: str, content: bytes) -> None:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as why:
+            readable = content[: why.start].decode("utf-8-sig")
+            line, column = File(name, readable).at(len(readable))
+            hint = "save the file as UTF-8"
+            message = f"the byte 0x{content[why.start]:02X} is not UTF-8 text"
+            self.problems.append(Problem(name, line, column, "encoding", message, hint))
+            self.lost |= {found.lower() for found in _NAMED.findall(content.decode("latin-1"))}
+            return
+        file = File(name, text)
+        for offset, piece in documents(text):
+            report = Reporter(file)
+            try:
+                for node in compose(piece, offset):
+                    self._document(node, file)
+            except YamlProblem as why:
+                self.problems.append(report(why.offset, why.code, str(why), why.hint))
+                self.lost |= {found.lower() for found in _NAMED.findall(piece)}
+            except Exception as why:  # our own fault: say so, and go on with the other documents
+                self.problems.append(report(offset, "internal", _fault(why), _FAULT_HINT))
+                self.lost |= {found.lower() for found in _NAMED.findall(piece)}
+
+    def _document(self, node: Node, file: File) -> None:
+        report = Reporter(file)
+        data = value(node)
+        if data is None:
+            return  # an empty document, or one with comments only
+        if not isinstance(data, dict):
+            hint = "a document starts with source:, dimension: or view:"
+            self.problems.append(report(node, "not-a-definition", f"expected a definition, found {shown(data)}", hint))
+            return
+        kinds = [kind for kind in DOCUMENTS if kind in data]
+        self.lost |= {str(data[kind]).lower() for kind in kinds}
+        if len(kinds) != 1:
+            self.problems.append(_no_kind(kinds, list(data), node, report))
+            return
+        name = data[kinds[0]]
+        report.table = name if isinstance(name, str) else None
+        found = [
+            report(
+                again,
+                "duplicate-key",
+                f"{again.text} is written twice",
+                f"the first is in line {file.at(first.start)[0]}",
+            )
+            for first, again in duplicates(node)
+        ]
+        if isinstance(name, str) and (why := bad_name(name)):
+            found.append(report(node.get(kinds[0]) or node, "bad-name", why))
+        shaped = validate(kinds[0], data, node, report)
+        self.problems += [*found, *shaped.problems]
+        if shaped.document is not None:
+            built = build(shaped.document, node, report, shaped.without)
+            self.problems += built.problems
+            self.entries.append(Entry(built, node, report))
+
+    def finish(self) -> Definitions:
+        tables: dict[str, Definition] = {}
+        entries: dict[str, Entry] = {}
+        for entry in self.entries:
+            name = entry.definition.name.lower()
+            if name in tables:
+                self.problems.append(_second(entry, tables[name]))
+            else:
+                tables[name], entries[name] = entry.definition, entry
+        catalog = Catalog(tables, self._broken() | (self.lost - tables.keys()))
+        names, cycles = order(tables)
+        self.problems += [cycle_problem(ring, catalog) for ring in cycles]
+        helpers: dict[str, View] = {}
+        for name in names:
+            entry, definition = entries[name], tables[name]
+            analyses = entry.built.analyses
+            if isinstance(definition, View) and definition.query is not None and name in inputs_of(definition):
+                self.problems.append(_reads_itself(definition))
+            elif isinstance(definition, View) and definition.query is not None and name not in self._broken():
+                # The one place where the translator of PATTERN and WINDOW queries is called.
+                answer = translate_view(definition, tables, catalog.columns)
+                self.problems += answer.problems
+                tables[name] = answer.view
+                helpers |= {helper.name: helper for helper in answer.helpers if helper.name.lower() not in tables}
+                self.problems += [_taken(h, tables[h.name.lower()]) for h in answer.helpers if h.name.lower() in tables]
+                analyses = dict(answer.analyses or {})
+            definition = tables[name]
+            if isinstance(definition, View):
+                catalog.columns[name] = result_columns(analyses, catalog)
+                tables[name] = replace(definition, columns=catalog.columns[name])
+        for entry in self.entries:
+            try:
+                self.problems += problems_of(entry, catalog)
+            except Exception as why:
+                self.problems.append(entry.report(entry.node, "internal", _fault(why), _FAULT_HINT))
+        unique = {(*p.order, p.hint): p for p in self.problems}
+        self.problems = sorted(unique.values(), key=lambda p: p.order)
+        shown_tables = {definition.name: definition for definition in tables.values()}
+        return Definitions(shown_tables, helpers, tuple(self.problems), self._broken())
+
+    def _broken(self) -> frozenset[str]:
+        return frozenset(p.table.lower() for p in self.problems if p.severity == "error" and p.table is not None)
+
+
+def _fault(why: Exception) -> str:
+    return f"Partwise failed on this definition: {type(why).__name__}: {why}"
+
+
+def _no_kind(kinds: list[str], keys: list[str], node: Node, report: Reporter) -> Problem:
+    if kinds:
+        key = node.key(kinds[1]) or node
+        message = f"{list_of(kinds, 'and')} in one document"
+        return report(key, "not-a-definition", message, "separate two definitions by a line with ---")
+    first = keys[0] if keys else ""
+    hint = next(filter(None, (did_you_mean(key, DOCUMENTS) for key in keys[:3])), "")
+    message = f"neither source, dimension nor view is given (the first key is {shown(first)})"
+    return report(node, "not-a-definition", message, hint or "start the document with one of them and a name")
+
+
+def _second(entry: Entry, first: Definition) -> Problem:
+    name = entry.definition.name
+    kind = type(entry.definition).__name__.lower()
+    at = entry.node.get(kind) or entry.node
+    same = "is" if name == first.name else f"differs only in case from {first.name}, which is"
+    return entry.report(at, "duplicate-name", f"{name} {same} already defined at {first.place}", "names must differ")
+
+
+def _reads_itself(view: View) -> Problem:
+    at = view.query.at(0) if view.query is not None else view.place
+    hint = "a query reads other tables; a view of its own earlier parts is written with initialize and update"
+    message = f"the query of {view.name} reads {view.name} itself"
+    return Problem(at.file, at.line, at.column, "self-not-earlier", message, hint, "error", view.name)
+
+
+def _taken(helper: View, other: Definition) -> Problem:
+    at = helper.place
+    message = f"{helper.helper_of} needs a helper called {helper.name}, but that name is taken at {other.place}"
+    return Problem(
+        at.file,
+        at.line,
+        at.column,
+        "duplicate-name",
+        message,
+        "call one of them something else",
+        "error",
+        helper.helper_of,
+    )

@@ -1,0 +1,146 @@
+"""`query:` views: the translator turns them into plain views, which are checked and run like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View
+from partwise.definitions.places import Place, Placed
+from partwise.definitions.problems import Problem, Severity
+from partwise.parts import part_text
+from partwise.sql.canonical import canonical_of
+from partwise.sql.references import Analysis, analyse
+from partwise.tables import Start
+
+if TYPE_CHECKING:
+    from partwise.translation.model import GeneratedView, InputTable, QueryView, Translation
+
+
+@dataclass(frozen=True)
+class Translated:
+    """The view with its generated statements, its helpers, and what the translator said."""
+
+    view: View
+    helpers: tuple[View, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    analyses: Mapping[str, Analysis] | None = None
+
+
+def translate_view(
+    view: View, tables: Mapping[str, Definition], columns: Mapping[str, tuple[str, ...] | None]
+) -> Translated:
+    """`tables` by lower-case name; `columns` are those of views, as far as they are known."""
+    assert view.query is not None
+    from partwise.translation.api import translate
+    from partwise.translation.model import TranslationError
+
+    try:
+        return _with_answer(view, translate(*question(view, tables, columns)))
+    except TranslationError as why:
+        return Translated(view, problems=tuple(_said(view, p.offset, p.code, p.message, p.hint) for p in why.problems))
+    except Exception as why:  # our own fault: say so, and go on with the other definitions
+        message = f"Partwise failed to translate this query: {type(why).__name__}: {why}"
+        return Translated(view, problems=(_problem(view, view.query.at(0), "internal", message, ""),))
+
+
+def question(
+    view: View, tables: Mapping[str, Definition], columns: Mapping[str, tuple[str, ...] | None]
+) -> tuple[QueryView, dict[str, InputTable]]:
+    """What the translator is asked. Nothing of it comes from the ledger: see docs/decisions/strategies.md."""
+    from partwise.translation.model import QueryView
+
+    assert view.query is not None
+    asked = QueryView(
+        name=view.name,
+        query=view.query.text,
+        part=view.part,
+        gaps=view.gaps,
+        strategy=None if view.strategy == "auto" else view.strategy,
+        partial=view.partial,
+        start=part_text(view.start.part, view.part) if view.start.part is not None else view.start.rule,
+    )
+    return asked, {name: input_table(table, columns) for name, table in tables.items()}
+
+
+def _with_answer(view: View, answer: Translation) -> Translated:
+    assert view.query is not None
+    here = view.query.at(0)
+    final = next(v for v in answer.views if v.name == view.name)
+    helpers = tuple(_generated(v, view, here) for v in answer.views if v.name != view.name)
+    made = _generated(final, view, here)
+    whole = replace(
+        view,
+        initialize=made.initialize,
+        update=made.update,
+        optional=made.optional,
+        fast_update=made.fast_update,
+        single_pass=made.single_pass,
+    )
+    warnings = tuple(_problem(view, here, "query-warning", text, "", "warning") for text in answer.warnings)
+    statements = {"initialize": made.initialize, "update": made.update}
+    analyses = {key: analyse(s.text, s.index) for key, s in statements.items() if s is not None}
+    return Translated(whole, helpers, warnings, analyses)
+
+
+def _start(made: GeneratedView, view: View) -> Start:
+    """A window that ends with the given start reaches back before it. Partial ones take what there is of that."""
+    if view.start.part is None or made.reaches is None:
+        return view.start
+    return Start("earliest" if view.partial else "at", made.reaches.at(view.start.part))
+
+
+def _generated(made: GeneratedView, view: View, here: Place) -> View:
+    """A generated view runs like the view it serves: same engine, repair and patience."""
+
+    def statement(text: str | None, index: str) -> Statement | None:
+        if text is None:
+            return None
+        placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
+        analysis = analyse(text, index)
+        return Statement(text, index, analysis.found, placed, canonical_of(text, analysis))
+
+    return View(
+        name=made.name,
+        place=view.place,
+        part=made.part,
+        start=_start(made, view),
+        initialize=statement(made.initialize, "i"),
+        update=statement(made.update, "j"),
+        repair=view.repair,
+        engine=view.engine,
+        patience=view.patience,
+        timeout=view.timeout,
+        description=made.comment or None,
+        owner=view.owner,
+        helper_of=view.name,
+        keep_parts=made.keep,
+        optional=made.optional,
+        fast_update=made.fast_update,
+        single_pass=made.single_pass,
+        sketches=made.sketches,
+    )
+
+
+def input_table(table: Definition, columns: Mapping[str, tuple[str, ...] | None]) -> InputTable:
+    from partwise.translation.model import InputTable
+
+    if isinstance(table, Source):
+        known = dict(table.columns) or None
+        return InputTable(table.name, "source", table.part, known, table.time.column, table.time.tie)
+    if isinstance(table, Dimension):
+        return InputTable(table.name, "dimension", None, dict(table.columns) or None)
+    names = columns.get(table.name.lower())
+    return InputTable(table.name, "view", table.part, None if names is None else dict.fromkeys(names))
+
+
+def _said(view: View, offset: int, code: str, message: str, hint: str) -> Problem:
+    """What the translator cannot do yet leaves the view out; everything else is an error of the query."""
+    assert view.query is not None
+    severity: Severity = "note" if code == "not-translated" else "error"
+    return _problem(view, view.query.at(offset), code, message, hint, severity)
+
+
+def _problem(view: View, at: Place, code: str, message: str, hint: str, severity: Severity = "error") -> Problem:
+    return Problem(at.file, at.line, at.column, code, message, hint, severity, view.name)

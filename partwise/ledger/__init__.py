@@ -1,0 +1,1 @@
+"""The ledger: what parts exist, at which revision, computed from what, and what is due."""

@@ -1,0 +1,111 @@
+"""What the scheduler has been told: decided and remembered in one transaction, so that nobody says the same twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from partwise.announce import Told, ready_views, to_tell
+from partwise.announce.decide import Ready
+from partwise.ledger.database import Reading, Writing
+from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.ledger import Ledger
+from partwise.ledger.schema import announcement, lease, outbox
+from partwise.plan.planner import look_around
+from partwise.tables import Graph
+
+_TOLD = select(announcement)
+_DROP = delete(announcement).where(announcement.c.table == bindparam("t"))
+_BEGIN = (
+    update(announcement)
+    .where(announcement.c.table == bindparam("t"))
+    .values(begun=bindparam("s"), run=bindparam("r"), at=bindparam("a"))
+)
+_SENT = update(outbox).where(outbox.c.announced < outbox.c.seq).values(announced=outbox.c.seq)
+_LEASED = select(lease.c.table).where(lease.c.holder.is_not(None), lease.c.expires > bindparam("now"))
+
+#: Keys with their reasons, by view.
+Keys = Mapping[str, Mapping[str, str]]
+
+
+def announce(
+    ledger: Ledger,
+    now: float,
+    only: Collection[str] | None = None,
+    live: Mapping[str, bool] | None = None,
+    ended: tuple[str, str] | None = None,
+) -> Keys:
+    """What is to be told now (of these views), and from now on counts as told. See `partwise.announce.decide`."""
+    graph = ledger.graph()
+    with ledger.database.reading() as r:
+        if not news(r, graph, now, only, live, ended) and (ended is None or ended[0] not in told(r)):
+            return {}
+    with ledger.database.writing(now) as w:
+        return tell(w, graph, only, live, ended)
+
+
+def told(r: Reading) -> dict[str, Told]:
+    return {row.table: Told(row.at, row.tries, row.begun, row.run) for row in r.on.execute(_TOLD)}
+
+
+def news(
+    r: Reading,
+    graph: Graph,
+    now: float,
+    only: Collection[str] | None,
+    live: Mapping[str, bool] | None,
+    ended: tuple[str, str] | None = None,
+) -> list[Ready]:
+    """What would be told now."""
+    facts = LedgerFacts(r)
+    known = told(r)
+    if ended is not None and (row := known.get(ended[0])) is not None and row.run == ended[1]:
+        del known[ended[0]]
+    ready = ready_views(graph, facts, look_around(graph, facts, now), only)
+    return to_tell(ready, known, now, live)
+
+
+def tell(
+    w: Writing,
+    graph: Graph,
+    only: Collection[str] | None,
+    live: Mapping[str, bool] | None,
+    ended: tuple[str, str] | None = None,
+) -> Keys:
+    """Decide what to tell, and remember it. `ended` is the view and the run that ends with this."""
+    found = news(w, graph, w.at, only, live, ended)
+    known = told(w)
+    if ended is not None:
+        forget(w, *ended)
+    keys = {item.view: item.keys(graph) for item in found}
+    for item in found:
+        before = known.get(item.view)
+        # Told in vain: neither did a run of it begin, nor did anything new become due.
+        again = before is not None and before.begun is None
+        row = {"table": item.view, "keys": json.dumps(keys[item.view]), "at": w.at, "begun": None, "run": None}
+        w.on.execute(_DROP, {"t": item.view})
+        w.on.execute(insert(announcement), row | {"tries": (before.tries + 1) if again and before else 1})
+    if only is None or live is not None:
+        w.on.execute(_SENT)
+    return keys
+
+
+def begin(w: Writing, view: str, run: str) -> None:
+    """A run of the view begins to work: what becomes due from now on is not this run's."""
+    values = {"t": view, "s": w.seq, "r": run, "a": w.at}
+    if w.on.execute(_BEGIN, values).rowcount == 0:
+        row = {"table": view, "keys": "{}", "at": w.at, "tries": 1, "begun": w.seq, "run": run}
+        w.on.execute(insert(announcement), row)
+
+
+def forget(w: Writing, view: str, run: str | None) -> None:
+    """A run has ended, or (without one) turned out to have nothing to do before it began."""
+    mine = announcement.c.begun.is_(None) if run is None else announcement.c.run == run
+    w.on.execute(delete(announcement).where(announcement.c.table == view, mine))
+
+
+def leased(r: Reading, now: float) -> frozenset[str]:
+    """Tables that somebody is writing."""
+    return frozenset(r.on.execute(_LEASED, {"now": now}).scalars())

@@ -1,0 +1,66 @@
+"""One writer at a time per table.
+
+A lease has a fence, a number that only grows. Whoever holds an older one may still be running (a
+zombie), but the ledger refuses its commits; the data are guarded by compare-and-swap on the
+table's Delta version. The expiry time only says when others may take over: it refuses nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, select, update
+
+from partwise.ledger.database import Reading, Writing
+from partwise.ledger.schema import lease
+
+_READ = select(lease.c.fence, lease.c.holder, lease.c.expires).where(lease.c.table == bindparam("t"))
+_TAKE = (
+    update(lease)
+    .where(lease.c.table == bindparam("t"))
+    .values(fence=bindparam("f"), holder=bindparam("h"), expires=bindparam("e"))
+)
+
+
+class Busy(Exception):
+    """Another step holds the table's lease."""
+
+    def __init__(self, table: str, holder: str, until: float) -> None:
+        super().__init__(f"{table} is being written by {holder}")
+        self.table, self.holder, self.until = table, holder, until
+
+
+class Fenced(Exception):
+    """This step no longer holds the lease of its table; what it did is not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    table: str
+    fence: int
+    holder: str
+
+
+def take(w: Writing, table: str, holder: str, seconds: float, dead: str | None = None) -> Lease:
+    """Take a lease that is free or has expired. One whose holder is known to be dead need not expire."""
+    fence, other, expires = w.on.execute(_READ, {"t": table}).one()
+    if other is not None and expires > w.at and other != dead:
+        raise Busy(table, other, expires)
+    w.on.execute(_TAKE, {"t": table, "f": fence + 1, "h": holder, "e": w.at + seconds})
+    return Lease(table, fence + 1, holder)
+
+
+def check(r: Reading, held: Lease) -> None:
+    fence, _, _ = r.on.execute(_READ, {"t": held.table}).one()
+    if fence != held.fence:
+        raise Fenced(f"{held.holder} lost {held.table}: fence {held.fence}, now {fence}")
+
+
+def renew(w: Writing, held: Lease, seconds: float) -> None:
+    check(w, held)
+    w.on.execute(_TAKE, {"t": held.table, "f": held.fence, "h": held.holder, "e": w.at + seconds})
+
+
+def release(w: Writing, held: Lease) -> None:
+    check(w, held)
+    w.on.execute(_TAKE, {"t": held.table, "f": held.fence, "h": None, "e": 0.0})

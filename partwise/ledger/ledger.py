@@ -1,0 +1,222 @@
+"""The ledger in one class: every transaction that the rest of the product needs, by name.
+
+Time is an argument everywhere (`now`, seconds since 1970). The order of a step is
+
+    take -> adopt -> pin -> (read, compute, check, commit the data) -> commit
+
+and every writer follows it: views, ingest, compaction and retention alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sqlalchemy import bindparam, insert, select, update
+
+from partwise.ledger import define as definitions
+from partwise.ledger import leases
+from partwise.ledger.audit import audit, rebuild
+from partwise.ledger.catalog import Catalog, settled
+from partwise.ledger.commit import FAILURE_DROP, Entry, Recorded, known_version, record
+from partwise.ledger.database import Database
+from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.leases import Lease
+from partwise.ledger.moment import sequence_at, versions_at
+from partwise.ledger.pin import Pin, Version, pin, version_of
+from partwise.ledger.runs import due_rows
+from partwise.ledger.schema import failure, outbox, step
+from partwise.parts import Parts
+from partwise.plan.model import Plan
+from partwise.plan.planner import make_plan
+from partwise.plan.retention import expirable
+from partwise.tables import Graph
+
+_FAILURE = select(failure.c.attempts, failure.c.pin).where(
+    failure.c.table == bindparam("t"), failure.c.part == bindparam("p")
+)
+
+#: Tries of a query that fails, and seconds between them. A failed check is not tried again by itself.
+ATTEMPTS = 3
+BACKOFF = (5.0, 30.0)
+
+
+class Ledger:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._catalog = Catalog()
+
+    # -- definitions ------------------------------------------------------------------------------
+
+    def define(self, graph: Graph, now: float, broken: Collection[str] = ()) -> definitions.Changes:
+        """Take over definitions; does nothing, and takes no sequence, if the ledger has them already."""
+        with self.database.reading() as r:
+            if not definitions.changes(r, graph, broken):
+                return definitions.Changes()
+        try:
+            with self.database.writing(now) as w:
+                return definitions.define(w, graph, self._catalog, broken)
+        except BaseException:
+            self._catalog.forget()  # its sequence is free again, for other definitions perhaps
+            raise
+
+    def graph(self) -> Graph:
+        with self.database.reading() as r:
+            return self._catalog.graph(r)
+
+    # -- planning ---------------------------------------------------------------------------------
+
+    def plan(self, now: float, only: Collection[str] | None = None) -> Plan:
+        with self.database.reading() as r:
+            return make_plan(self._catalog.graph(r), LedgerFacts(r), now, only)
+
+    def plan_if(self, graph: Graph, now: float, broken: Collection[str] = ()) -> Plan:
+        """The plan that these definitions would give; nothing is written."""
+        try:
+            with self.database.trying(now) as w:
+                definitions.define(w, graph, self._catalog, broken)
+                return make_plan(self._catalog.graph(w), LedgerFacts(w), now)
+        finally:
+            self._catalog.forget()
+
+    def request(self, table: str, parts: Parts, now: float) -> Parts:
+        with self.database.writing(now) as w:
+            return definitions.request(w, self._catalog.graph(w), table, parts)
+
+    def move_start(self, table: str, start: int, now: float) -> None:
+        with self.database.writing(now) as w:
+            definitions.move_start(w, self._catalog.graph(w), table, start)
+
+    # -- a step -----------------------------------------------------------------------------------
+
+    def take(self, table: str, holder: str, seconds: float, now: float, dead: str | None = None) -> Lease:
+        """Take the table's lease. Raises Busy while someone else's has not expired; `dead` is no one."""
+        with self.database.writing(now) as w:
+            return leases.take(w, table, holder, seconds, dead)
+
+    def renew(self, held: Lease, seconds: float, now: float) -> None:
+        with self.database.writing(now) as w:
+            leases.renew(w, held, seconds)
+
+    def release(self, held: Lease, now: float) -> None:
+        with self.database.writing(now) as w:
+            leases.release(w, held)
+
+    def rebuild(self, held: Lease, now: float) -> None:
+        """Begin a new generation of the table with the same parts: its result has other columns now."""
+        with self.database.writing(now) as w:
+            leases.check(w, held)
+            definitions.rebuild_table(w, self._catalog.graph(w), held.table)
+
+    def current(self, table: str) -> Version:
+        """The last version of a table that the ledger knows."""
+        with self.database.reading() as r:
+            return version_of(r, table)
+
+    def adopt(self, held: Lease, orphans: Iterable[tuple[int, Entry | None]], now: float) -> list[Recorded]:
+        """Record Delta commits that the ledger does not know, in order, each with its own sequence.
+
+        An entry of None is a commit that changed no data (OPTIMIZE): a version without revisions.
+        """
+        done = []
+        for new_version, entry in orphans:
+            with self.database.writing(now) as w:
+                leases.check(w, held)
+                generation = settled(w, held.table).generation
+                last = known_version(w, held.table, generation)
+                if last is not None and new_version <= last:
+                    continue
+                used = entry or Entry(held.table, generation, "", None)
+                done.append(record(w, self._catalog, used, new_version))
+        return done
+
+    def pin(
+        self,
+        held: Lease,
+        now: float,
+        asked: Parts | None = None,
+        fingerprint: str | None = None,
+        limit: int = 1000,
+    ) -> Pin | None:
+        with self.database.reading() as r:
+            return pin(r, self._catalog, held, now, asked, fingerprint, limit)
+
+    def commit(
+        self,
+        held: Lease,
+        entry: Entry,
+        new_version: int | None,
+        now: float,
+        keep: bool = False,
+        seconds: float | None = None,
+    ) -> Recorded:
+        """Record a step, or refuse it if the lease was lost. Releases the lease unless told to keep it.
+
+        `seconds`: how long it took; what later ones will take is estimated from that.
+        """
+        with self.database.writing(now) as w:
+            leases.check(w, held)
+            done = record(w, self._catalog, entry, new_version)
+            if seconds is not None and entry.parts:
+                rows = sum(content.rows for content in entry.parts.values())
+                took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
+                w.on.execute(insert(step), took | {"seconds": seconds, "at": now})
+            if not keep:
+                leases.release(w, held)
+            return done
+
+    def fail(self, held: Lease, at_pin: Pin, j: int, kind: str, message: str, now: float) -> None:
+        """Record that a part could not be computed or did not pass its checks."""
+        with self.database.writing(now) as w:
+            leases.check(w, held)
+            before = w.on.execute(_FAILURE, {"t": held.table, "p": j}).one_or_none()
+            # Tries count for one cause: after a newer one they begin anew.
+            newer = before and any(row.seq > before.pin for row in due_rows(w, held.table, j, j))
+            attempts = 1 + (before.attempts if before and not newer else 0)
+            again = kind != "check" and attempts < ATTEMPTS
+            retry_at = now + BACKOFF[min(attempts, len(BACKOFF)) - 1] if again else None
+            w.on.execute(FAILURE_DROP, {"t": held.table, "p": j})
+            row = {"table": held.table, "part": j, "kind": kind, "pin": at_pin.seq, "attempts": attempts}
+            w.on.execute(insert(failure), row | {"retry_at": retry_at, "at": now, "message": message})
+
+    # -- upkeep -----------------------------------------------------------------------------------
+
+    def may_expire(self, table: str, now: float) -> int:
+        """The highest floor for which nothing that is pending or not built yet loses a part it requires."""
+        with self.database.reading() as r:
+            return expirable(self._catalog.graph(r), LedgerFacts(r), now, table)
+
+    def audit(self, repair: bool = False, now: float = 0.0) -> dict[str, tuple[Parts, Parts]]:
+        """Compare `due` with the as-of formula over all parts; empty means they agree."""
+        with self.database.reading() as r:
+            different = audit(r, self._catalog.graph(r))
+        if repair and different:
+            with self.database.writing(now) as w:
+                graph = self._catalog.graph(w)
+                for name in different:
+                    rebuild(w, graph, graph[name])
+        return different
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def sequence_at(self, moment: float) -> int:
+        """The last sequence recorded at or before a moment."""
+        with self.database.reading() as r:
+            return sequence_at(r, moment)
+
+    def versions_at(self, seq: int) -> dict[str, Version]:
+        """The content of every table as of one sequence."""
+        with self.database.reading() as r:
+            return versions_at(r, seq)
+
+    def unannounced(self) -> dict[str, int]:
+        """Tables after whose last commit nobody was told what became ready, with its sequence."""
+        with self.database.reading() as r:
+            rows = r.on.execute(select(outbox.c.table, outbox.c.seq).where(outbox.c.announced < outbox.c.seq))
+            return {row.table: row.seq for row in rows}
+
+    def announced(self, told: dict[str, int], now: float) -> None:
+        with self.database.writing(now) as w:
+            for name, seq in told.items():
+                w.on.execute(
+                    update(outbox).where(outbox.c.table == name, outbox.c.announced < seq).values(announced=seq)
+                )

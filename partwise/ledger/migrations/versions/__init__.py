@@ -1,0 +1,1 @@
+"""One file per version. Never change one that has been released: write the next."""

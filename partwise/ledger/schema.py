@@ -1,0 +1,282 @@
+"""The ledger's tables. Planning reads `due` and `have`, never `part`: its cost does not grow with history."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, text
+
+metadata = MetaData()
+
+
+def _table(name: str, *columns: Column[object] | Index) -> Table:
+    # Clustered by the primary key on SQLite as well: a part's neighbours are on the same page.
+    return Table(name, metadata, *columns, sqlite_with_rowid=False)
+
+
+def _key(name: str, kind: type = String) -> Column[object]:
+    return Column(name, String(255) if kind is String else BigInteger, primary_key=True, autoincrement=False)
+
+
+#: One row. `seq` numbers every writing transaction, `defined` is the last one that changed a definition.
+clock = _table(
+    "clock", _key("id", int), Column("seq", BigInteger, nullable=False), Column("defined", BigInteger, nullable=False)
+)
+
+#: One row per table: its definition as the planner sees it, and what is settled about it.
+catalog = _table(
+    "catalog",
+    _key("table"),
+    Column("kind", String(16), nullable=False),
+    Column("length", BigInteger, nullable=False),
+    Column("fingerprint", String(64), nullable=False),
+    Column("defined_seq", BigInteger, nullable=False),
+    Column("definition", Text, nullable=False),  # partwise.tables.Table as JSON
+    Column("start", BigInteger),  # settled when the first part is built
+    Column("floor", BigInteger),  # parts below it are expired
+    Column("generation", Integer, nullable=False),  # a new part length is a new table under the same name
+    Column("retired", Boolean, nullable=False),
+    Column("updated_at", Float),
+    Column("frozen_hits", BigInteger, nullable=False),  # late changes that could not reach expired parts
+)
+
+#: One row per existing part. `as_of` is the sequence at which its inputs were read, `self_as_of` for its own table.
+part = _table(
+    "part",
+    _key("table"),
+    _key("part", int),
+    Column("revision", Integer, nullable=False),
+    Column("changed_seq", BigInteger, nullable=False),
+    Column("as_of", BigInteger, nullable=False),
+    Column("self_as_of", BigInteger, nullable=False),
+    Column("fingerprint", String(64), nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("digest", String(80), nullable=False),
+    Column("version", BigInteger),
+    Column("updated_at", Float, nullable=False),
+    Index("part_empty", "table", "part", sqlite_where=text("rows = 0"), postgresql_where=text("rows = 0")),
+)
+
+#: Every change of every part, for `changes` and `why`.
+revision = _table(
+    "revision",
+    _key("table"),
+    _key("part", int),
+    _key("seq", int),
+    Column("revision", Integer, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("digest", String(80), nullable=False),
+    Column("at", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("revision_by_time", "table", "at"),
+    # Repairs of all tables since a moment, without reading what was only built since then.
+    Index(
+        "revision_repairs",
+        "at",
+        "table",
+        "part",
+        sqlite_where=text("revision > 1"),
+        postgresql_where=text("revision > 1"),
+    ),
+)
+
+#: Which parts exist, as maximal runs.
+have = _table("have", _key("table"), _key("lo", int), Column("hi", BigInteger, nullable=False))
+
+#: Which parts must be computed (never built, or stale), as disjoint ranges painted with their newest cause.
+due = _table(
+    "due",
+    _key("table"),
+    _key("lo", int),
+    Column("hi", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),  # the newest cause; cleared only by a step that pinned at or after it
+    Column("since", Float, nullable=False),  # the oldest moment since which it has been due without a break
+    Column("cause", String(16), nullable=False),
+    Column("cause_table", String(255)),
+    Column("cause_lo", BigInteger),
+    Column("cause_hi", BigInteger),
+)
+
+#: The Delta version of each table after each sequence that made one, in Delta order, without gaps.
+version = _table(
+    "version",
+    _key("table"),
+    _key("seq", int),
+    Column("generation", Integer, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    Index("version_by_time", "at"),
+)
+
+#: One writer at a time per table. The fence only grows; a holder with an older one is refused.
+lease = _table(
+    "lease",
+    _key("table"),
+    Column("fence", BigInteger, nullable=False),
+    Column("holder", String(255)),
+    Column("expires", Float, nullable=False),
+)
+
+#: The last failure of a part that is still due. Gone when the part is computed.
+failure = _table(
+    "failure",
+    _key("table"),
+    _key("part", int),
+    Column("kind", String(16), nullable=False),  # check | query | infrastructure
+    Column("pin", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("retry_at", Float),  # None: held until a newer cause or a request
+    Column("at", Float, nullable=False),
+    Column("message", Text, nullable=False),
+)
+
+#: Tables after whose last commit nobody has been told yet what became ready.
+outbox = _table(
+    "outbox",
+    _key("table"),
+    Column("seq", BigInteger, nullable=False),
+    Column("announced", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+#: When rows of source parts arrived: the lateness curve.
+arrival = _table(
+    "arrival",
+    _key("table"),
+    _key("part", int),
+    _key("seq", int),
+    Column("at", Float, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("late", Boolean, nullable=False),
+    Index("arrival_late", "late", "table", "rows"),  # counting late rows reads no others
+)
+
+#: Rows of a source part that is not closed yet: stored, but the part does not exist for anyone.
+open_part = _table(
+    "open_part",
+    _key("table"),
+    _key("part", int),
+    Column("rows", BigInteger, nullable=False),
+    Column("digest", String(80), nullable=False),
+)
+
+#: Where a source or dimension stands: the newest event time seen, the last file id given, and for a watched
+#: Delta table which one it is and up to which version it has been taken over.
+intake = _table(
+    "intake",
+    _key("table"),
+    Column("watermark", BigInteger),  # microseconds since 1970
+    Column("last_file", BigInteger, nullable=False),
+    Column("origin", Text),
+    Column("position", BigInteger),
+)
+
+#: Files that a source has taken in, by name. A row's `_file` is the id; a corrected file has a new one.
+file = _table(
+    "file",
+    _key("table"),
+    Column("name", String(4096), primary_key=True),
+    Column("id", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("mtime", BigInteger, nullable=False),  # nanoseconds since 1970
+    Column("hash", String(64), nullable=False),
+    Column("state", String(16), nullable=False),  # loaded | retracted
+    Column("lo", BigInteger),  # parts that its rows may be in; None: it brought none
+    Column("hi", BigInteger),
+    Column("at", Float, nullable=False),
+)
+
+#: Rows that could not be placed. They are written before the data are committed, and count once `kept` is set by
+#: the transaction that records the commit; what never gets there is swept.
+quarantine = _table(
+    "quarantine",
+    _key("table"),
+    Column("batch", String(32), primary_key=True),
+    _key("n", int),
+    Column("file_id", BigInteger, nullable=False),
+    Column("file", String(4096), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("row", Text, nullable=False),
+    Column("layout", Text),  # names of the columns of a line of CSV, as JSON; None: the row is JSON itself
+    Column("at", Float, nullable=False),
+    Column("kept", Boolean, nullable=False),
+)
+
+#: How long recorded steps took: estimates are made from the newest ones.
+step = _table(
+    "step",
+    _key("table"),
+    _key("seq", int),
+    Column("parts", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+#: Backfills. What one has done follows from the parts and revisions since its sequence: nothing is counted twice.
+backfill = _table(
+    "backfill",
+    _key("seq", int),  # of the transaction that began it; its number
+    Column("table", String(255), nullable=False),
+    Column("lo", BigInteger, nullable=False),
+    Column("hi", BigInteger, nullable=False),
+    Column("asked", Text, nullable=False),  # parts by table, as JSON: those asked for, and those that they need first
+    Column("downstream", Boolean, nullable=False),
+    Column("state", String(16), nullable=False),  # running | done
+    Column("holder", String(255), nullable=False),
+    Column("began", Float, nullable=False),
+    Column("beat", Float, nullable=False),  # when its process was last known to live
+)
+
+#: One row: as-of reads are promised from this sequence on. What is older may be gone.
+promise = _table(
+    "promise", _key("id", int), Column("seq", BigInteger, nullable=False), Column("at", Float, nullable=False)
+)
+
+#: Views of whose ready parts Airflow has been told. `begun` is the sequence at which a run of the view began to work;
+#: until then it is None, and whatever becomes ready is that run's as well.
+announcement = _table(
+    "announcement",
+    _key("table"),
+    Column("keys", Text, nullable=False),  # as JSON, for people
+    Column("at", Float, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("begun", BigInteger),
+    Column("run", String(255)),
+)
+
+#: What the last checks of a part found. Of those that passed only the newest are kept.
+checked = _table(
+    "checked",
+    _key("table"),
+    _key("part", int),
+    Column("seq", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("outcome", String(16), nullable=False),  # passed | warned | failed | accepted
+    Column("rows", BigInteger, nullable=False),
+    Column("digest", String(80), nullable=False),  # of the content that was checked
+    Column("mark", String(64), nullable=False),  # of the checks
+    Column("results", Text, nullable=False),  # partwise.checks.results as JSON
+)
+
+#: What people decided about a part: publish this content though it failed its checks, or close it.
+decision = _table(
+    "decision",
+    _key("table"),
+    _key("part", int),
+    Column("kind", String(16), primary_key=True),  # accept | close
+    Column("digest", String(80)),  # the content that was accepted
+    Column("who", String(255), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+#: Files of a source that are not taken in because parts that exist would fail their checks with them.
+held_file = _table(
+    "held_file",
+    _key("table"),
+    Column("name", String(4096), primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("mtime", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("lo", BigInteger, nullable=False),  # the parts that failed
+    Column("hi", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+)

@@ -1,0 +1,47 @@
+"""What lifting gives back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from partwise.parts import Reference
+
+#: The column of the lifted result that says which part a row belongs to; the last one.
+INDEX = "__j"
+#: Stands for the relation with one column `j`: the parts that are computed.
+PARTS = "__js"
+#: How the tables of a query are called in its lifted text.
+INPUT = re.compile(r"\b__(?:in\d+|js)\b")
+
+
+class NotLiftable(Exception):
+    """The query cannot be rewritten for many parts; the message says why, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A table in the lifted text, under the name `name`.
+
+    With a `reference` its rows have one more column, `column`, behind all others: the part that they go to
+    (several rows, if they go to several parts, see `spread`). Without, it is a dimension, read as it is.
+    """
+
+    name: str
+    table: str
+    reference: Reference | None
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """`text` gives the rows of all parts in `__js(j)`, with the part as last column `__j`."""
+
+    text: str
+    inputs: tuple[Input, ...]
+
+    def named(self, names: Mapping[str, str] | Callable[[str], str]) -> str:
+        """The text with the tables' real names."""
+        rename = names if callable(names) else names.__getitem__
+        return INPUT.sub(lambda match: rename(match[0]), self.text)

@@ -1,0 +1,200 @@
+"""Everything about one part, and the summary of a cell of many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from partwise.cli.told import sentence
+from partwise.ledger.as_defined import Snapshot
+from partwise.ledger.history import PartHistory, history
+from partwise.page import queries
+from partwise.page.ask import BadAsk, Window
+from partwise.page.cells import states_of
+from partwise.page.heat import facts_of
+from partwise.page.states import Word
+from partwise.parts import FOREVER, Parts, Range, part_text, range_text
+from partwise.tables import DIMENSION_PART, Graph, Table
+
+#: Of more parts than this in one cell the rows are not added up.
+ADDED = 20_000
+#: Parts of one table that are listed one by one in a lineage.
+LISTED = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the heat-map. `part` if it is one; `rows`, `revision` and `updated` are of what exists."""
+
+    table: str
+    parts: str
+    count: int
+    part: str | None
+    begin: int
+    end: int
+    counts: Mapping[Word, int]
+    rows: int | None
+    revision: int | None
+    updated: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Parts of another table. `links` are single parts, as long as they are few; `changed` those with a newer revision
+    than the one that was read. `whole`: all of a dimension, or every part from now on."""
+
+    table: str
+    parts: tuple[str, ...]
+    count: int
+    links: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    revisions: Mapping[str, int] | None = None
+    version: int | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionLine:
+    revision: int
+    rows: int
+    at: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLine:
+    kind: str
+    message: str
+    attempts: int
+    at: float
+    retry_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartDetails:
+    """`why` is a sentence for people; times are seconds since 1970. `run`: the Airflow run at work on the table."""
+
+    table: str
+    kind: str
+    part: str | None
+    begin: int
+    end: int
+    state: str
+    why: str
+    reason: str | None
+    since: float | None
+    rows: int | None
+    revision: int | None
+    updated: float | None
+    requires: tuple[Linked, ...]
+    computed_from: tuple[Linked, ...]
+    feeds: tuple[Linked, ...]
+    revisions: tuple[RevisionLine, ...]
+    failure: FailureLine | None
+    writer: str | None
+    run: str | None
+
+
+def cell(snapshot: Snapshot, table: Table, begin: int, end: int) -> Cell:
+    """The parts of a table that begin between two moments."""
+    if begin >= end:
+        raise BadAsk(f"from ({begin}) must be before to ({end}).")
+    length = table.length
+    span = Range(-(-begin // length), -(-end // length) - 1)
+    if table.kind == "dimension":
+        span, length = Range(DIMENSION_PART, DIMENSION_PART), 1
+    if span.lo > span.hi:
+        span = Range(begin // length, begin // length)  # a moment inside of a part means that part
+    shown = Window(span.lo * length, (span.hi + 1) * length, max(length, span.size * length))
+    facts = facts_of(snapshot, shown, {table.name: span})[table.name]
+    counts: dict[Word, int] = {
+        word: parts.count for word, kept in states_of(table, facts).items() if (parts := kept.within(*span))
+    }
+    rows = revision = updated = None
+    if span.size <= ADDED:
+        _, rows, revision, updated = queries.summary(snapshot.r, table.name, span.lo, span.hi)
+        if revision is None:
+            rows = None
+    one = span.lo == span.hi
+    text = "all of it" if table.kind == "dimension" else range_text(span, length)
+    part = part_text(span.lo, length) if one and table.kind != "dimension" else None
+    return Cell(table.name, text, span.size, part, shown.begin, shown.end, counts, rows, revision, updated)
+
+
+def details(snapshot: Snapshot, table: Table, p: int, zone: str = "UTC") -> PartDetails:
+    known = history(snapshot, table.name, p)
+    graph, failed = snapshot.graph, known.failure
+    dimension = table.kind == "dimension"
+    newest = known.revisions[0].revision if known.revisions else None
+    writer = queries.writers(snapshot.r, snapshot.now).get(table.name)
+    look = snapshot.looks.get(table.name)
+    building = writer is not None and look is not None and p in look.ready
+    return PartDetails(
+        table=table.name,
+        kind=table.kind,
+        part=None if dimension else part_text(p, table.length),
+        begin=0 if dimension else p * table.length,
+        end=0 if dimension else (p + 1) * table.length,
+        state="building" if building else known.state,
+        why=sentence(graph, known, zone),
+        reason=known.cause.text(graph, not known.exists) if known.cause else None,
+        since=known.since,
+        rows=known.rows,
+        revision=newest if known.exists else None,
+        updated=known.last_updated,
+        requires=tuple(
+            _linked(graph, need.table, need.needed, missing=_texts(graph[need.table], need.missing))
+            for need in known.needs
+        ),
+        computed_from=tuple(_read(graph, known)),
+        feeds=tuple(_linked(graph, item.table, item.parts) for item in known.feeds),
+        revisions=tuple(RevisionLine(item.revision, item.rows, item.at, item.reason) for item in known.revisions),
+        failure=None
+        if failed is None
+        else FailureLine(failed.kind, failed.message, failed.attempts, failed.at, failed.retry_at),
+        writer=writer,
+        run=queries.runs(snapshot.r).get(table.name),
+    )
+
+
+def _read(graph: Graph, known: PartHistory) -> list[Linked]:
+    found = []
+    for item in known.computed_from:
+        of = graph[item.table]
+        text = {p: of.name if of.kind == "dimension" else part_text(p, of.length) for p in item.revisions}
+        revisions = {text[p]: number for p, number in item.revisions.items()}
+        changed = _texts(of, Parts.single(*item.changed_since))
+        found.append(_linked(graph, item.table, item.parts, (), changed, revisions, item.version))
+    return found
+
+
+def _linked(
+    graph: Graph,
+    name: str,
+    parts: Parts,
+    missing: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
+    revisions: Mapping[str, int] | None = None,
+    version: int | None = None,
+) -> Linked:
+    table = graph[name]
+    whole = table.kind == "dimension" or (bool(parts) and parts.last >= FOREVER)
+    few = not whole and parts.count <= LISTED
+    return Linked(
+        table=name,
+        parts=() if whole else _texts(table, parts),
+        count=0 if whole else parts.count,
+        links=tuple(part_text(p, table.length) for p in parts) if few else (),
+        missing=missing,
+        changed=changed,
+        revisions=revisions,
+        version=version,
+        whole=whole,
+    )
+
+
+def _texts(table: Table, parts: Parts) -> tuple[str, ...]:
+    if table.kind == "dimension":
+        return (table.name,) if parts else ()
+    return tuple(range_text(span, table.length) for span in parts.ranges)

@@ -1,0 +1,84 @@
+"""Where the page looks: one workspace, its ledger kept open, its definitions read again when their files change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from partwise.ledger.as_defined import Snapshot
+from partwise.ledger.catalog import Catalog
+from partwise.ledger.define import Changes
+from partwise.ledger.ledger import Ledger
+from partwise.ledger.open import LedgerProblem
+from partwise.workspace import BadSetting, NoWorkspace, Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from partwise.definitions import Definitions
+
+
+class Unavailable(Exception):
+    """There is nothing to look at now; the message is meant for people."""
+
+
+class Place:
+    """The ledger's own definitions are shown: what the page says is what the next step will do.
+
+    Opened at the first question and not before: an Airflow whose workspace is broken must start all the same.
+    """
+
+    def __init__(self, workspace: str | None = None) -> None:
+        self._given = workspace
+        self._lock = Lock()
+        self._workspace: Workspace | None = None
+        self._ledger: Ledger | None = None
+        self._catalog = Catalog()
+        self._files: tuple[object, ...] = ()
+        self._definitions: Definitions | None = None
+
+    @contextmanager
+    def snapshot(self, now: float | None = None) -> Iterator[Snapshot]:
+        ledger = self._open()
+        with ledger.database.reading() as r:
+            with self._lock:
+                graph = self._catalog.graph(r)
+            yield Snapshot(r, graph, time.time() if now is None else now, Changes())
+
+    def workspace(self) -> Workspace:
+        if self._workspace is None:
+            try:
+                self._workspace = open_workspace(self._given)
+            except (NoWorkspace, BadSetting) as why:
+                raise Unavailable(str(why)) from None
+        return self._workspace
+
+    def definitions(self) -> Definitions:
+        folder = self.workspace().definitions_folder
+        files = tuple(
+            (str(file), stat.st_mtime_ns, stat.st_size)
+            for file in sorted(folder.rglob("*.y*ml"))
+            if (stat := file.stat())
+        )
+        with self._lock:
+            if self._definitions is None or files != self._files:
+                self._definitions, self._files = self.workspace().load(), files
+            return self._definitions
+
+    def _open(self) -> Ledger:
+        with self._lock:
+            if self._ledger is None:
+                workspace = self.workspace()
+                if not workspace.has_ledger():
+                    raise Unavailable(f"{workspace.folder} has no ledger yet; the first run makes it.")
+                try:
+                    self._ledger = workspace.open_ledger(time.time())
+                except LedgerProblem as why:
+                    raise Unavailable(str(why)) from None
+            return self._ledger
+
+    def close(self) -> None:
+        if self._ledger is not None:
+            self._ledger.database.close()
+            self._ledger = None

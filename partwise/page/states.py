@@ -1,0 +1,35 @@
+"""The states of a part on the page: a word, a letter for transport, and which of them outweighs which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Word = Literal[
+    "none", "empty", "fresh", "repaired", "open", "building", "missing", "manual", "stale", "blocked", "failed"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    word: Word
+    letter: str
+    meaning: str
+
+
+#: From the least to the worst: a cell of many parts shows the worst of them.
+STATES = (
+    State("none", "-", "not there, and nobody expects it: before the start, expired, or still to come"),
+    State("empty", "e", "built, without rows"),
+    State("fresh", "f", "built from what its inputs hold now"),
+    State("repaired", "r", "fresh, and its content changed since the chosen moment"),
+    State("open", "o", "rows have arrived, the part is not closed yet"),
+    State("building", "b", "being computed now"),
+    State("missing", "m", "never built"),
+    State("manual", "h", "stale, and its view is repaired by hand"),
+    State("stale", "s", "an input or the definition is newer; it is computed next"),
+    State("blocked", "w", "due, but waits for an input that is missing, stale or failed"),
+    State("failed", "x", "a check or the query failed; nothing was published"),
+)
+RANK: dict[Word, int] = {state.word: at for at, state in enumerate(STATES)}
+LETTERS = "".join(state.letter for state in STATES)

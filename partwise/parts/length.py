@@ -1,0 +1,103 @@
+"""Part lengths, and the way parts are written: index <-> time <-> text."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from partwise.parts.ranges import Range
+
+MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 604800
+_UNITS = {"second": 1, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": WEEK}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DURATION = re.compile(r"\s*(\d{1,18})\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)[:-](\d\d)(?:[:-](\d\d))?(?:Z|\+00:00)?)?", re.IGNORECASE)
+
+
+class BadTime(ValueError):
+    """A part, range or length that cannot be understood; the message is meant for people."""
+
+
+def seconds(value: object) -> int:
+    """`5 minutes`, `1 day` or a plain number of seconds."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        found = value
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value)):
+        found = int(match[1]) * _UNITS[match[2].lower()]
+    elif isinstance(value, str) and re.fullmatch(r"\s*\d{1,18}\s*", value):
+        found = int(value)
+    else:
+        raise BadTime(f"'{value}' is not a length of time; write for example '5 minutes', '1 day' or 300")
+    if found < 1:
+        raise BadTime(f"'{value}' is not a length of time: it must be at least 1 second")
+    return found
+
+
+def duration_text(length: int) -> str:
+    """The shortest way to write a number of seconds: 300 -> '5 minutes'."""
+    for name, unit in (("week", WEEK), ("day", DAY), ("hour", HOUR), ("minute", MINUTE)):
+        if length % unit == 0:
+            count = length // unit
+            return f"{count} {name}" + ("s" if count != 1 else "")
+    return f"{length} second" + ("s" if length != 1 else "")
+
+
+def index(moment: datetime, length: int) -> int:
+    """The part that holds this moment. A moment without a zone is UTC."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(seconds=1) // length
+
+
+def start_of(part: int, length: int) -> datetime:
+    return _EPOCH + timedelta(seconds=part * length)
+
+
+def part_text(part: int, length: int) -> str:
+    """`2026-10-03` for days, `2026-10-03T10:05` for minutes, `2026-10-03T10:05:30` below."""
+    try:
+        moment = start_of(part, length)
+    except OverflowError:
+        return f"#{part}"  # beyond the calendar; the bare index is still exact
+    # isoformat and not strftime, which does not fill up years before 1000
+    return moment.isoformat()[: 10 if length % DAY == 0 else 16 if length % MINUTE == 0 else 19]
+
+
+def range_text(parts: Range, length: int) -> str:
+    if parts.lo == parts.hi:
+        return part_text(parts.lo, length)
+    return f"{part_text(parts.lo, length)}..{part_text(parts.hi, length)}"
+
+
+def parse_moment(text: str) -> datetime:
+    """A UTC time as people write it: a day, or a day with hours and minutes (and seconds)."""
+    match = _TIME.fullmatch(text.strip())
+    if not match:
+        raise BadTime(f"'{text}' is not a time; write for example 2026-10-03 or 2026-10-03T10:05 (UTC)")
+    try:
+        return datetime(*(int(group or 0) for group in match.groups()), tzinfo=UTC)  # type: ignore[arg-type, misc]
+    except ValueError as why:
+        raise BadTime(f"'{text}' is not a time: {why}") from None
+
+
+def parse_part(text: str, length: int) -> int:
+    """A part as written by `part_text`, as any moment on its start, or as `#index`."""
+    if re.fullmatch(r"#-?\d+", text.strip()):
+        return int(text.strip()[1:])
+    moment = parse_moment(text)
+    part = index(moment, length)
+    if start_of(part, length) != moment:
+        raise BadTime(
+            f"'{text}' is not the start of a part of {duration_text(length)}; "
+            f"the part that holds it is {part_text(part, length)}"
+        )
+    return part
+
+
+def parse_range(text: str, length: int) -> Range:
+    """`A..B`, both ends included, or a single part."""
+    first, dots, last = text.partition("..")
+    lo = parse_part(first, length)
+    hi = parse_part(last, length) if dots else lo
+    if lo > hi:
+        raise BadTime(f"'{text}' is written backwards; did you mean {last.strip()}..{first.strip()}?")
+    return Range(lo, hi)

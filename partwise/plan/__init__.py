@@ -1,0 +1,1 @@
+"""Planning: definitions and ledger in, ordered steps with reasons out. Pure code."""

@@ -1,0 +1,226 @@
+"""The planner: what is due and ready becomes steps, in dependency order, each with its reason.
+
+Missing and stale are one thing here: due. A part is ready when it is due, everything it requires
+exists, and nothing it requires is pending. Pending is transitive: a part is pending while it is due
+or while anything it reads is pending, however far upstream, because its content may still change.
+So every affected part is computed once, after all of its inputs, whatever the shape of the graph.
+
+The cost is that of the due ranges and what lies downstream of them; parts that are fine are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from partwise.parts import Parts, Range
+from partwise.plan.model import Blocked, Due, Facts, Failure, Plan, Step, StepKind, WaitsFor, Window
+from partwise.plan.reach import fed, inputs_exist, read_by, required_of, self_closure, with_predecessors
+from partwise.tables import Graph, Table
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the planner found out about one table."""
+
+    table: Table
+    start: int
+    due: tuple[Due, ...]
+    ready: Parts  # to be computed now, upwards
+    pending: Parts  # content may still change
+    barred: Parts  # not to be computed now, for reasons outside the step
+    failed: Parts
+    manual: Parts
+
+
+def look_around(graph: Graph, facts: Facts, now: float, only: Collection[str] | None = None) -> dict[str, Look]:
+    """Look at every table that has something due or lies downstream of it, in dependency order.
+
+    With `only`, just what is needed to know the state of these tables.
+    """
+    due, failures = facts.due(), facts.failures()
+    scope = None if only is None else graph.upstream(only)
+    heap: list[tuple[int, str]] = []
+    queued: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in graph.tables and name not in queued and (scope is None or name in scope):
+            queued.add(name)
+            heappush(heap, (graph.rank[name], name))
+
+    for name in due:
+        visit(name)
+    facts.expect(queued, (window for name in queued for window in _windows(graph[name], due[name])))
+    looks: dict[str, Look] = {}
+    while heap:
+        _, name = heappop(heap)
+        look = _look(graph, facts, now, graph[name], due.get(name, []), looks, failures.get(name, {}))
+        if look is None:
+            continue
+        looks[name] = look
+        if look.pending:
+            for consumer in graph.consumers.get(name, ()):
+                visit(consumer)
+            facts.expect(queued)
+    return looks
+
+
+def _windows(table: Table, rows: list[Due]) -> Iterator[Window]:
+    """What is asked about a table with these due ranges: whether they exist, and what they read."""
+    first, last = rows[0].lo, rows[-1].hi
+    yield table.name, first, last
+    for item in dict.fromkeys((*table.initial, *table.inputs)):
+        lo, hi = read_by(item, first, last)
+        yield item.table, lo, last if item.table == table.name else hi
+
+
+def _look(
+    graph: Graph,
+    facts: Facts,
+    now: float,
+    table: Table,
+    rows: list[Due],
+    looks: Mapping[str, Look],
+    failures: Mapping[int, Failure],
+) -> Look | None:
+    due = Parts.of(*((row.lo, row.hi) for row in rows))
+    start = facts.start(table.name)
+    if start is None:
+        if not due:
+            return None  # nothing built, nothing to build
+        start = due.first
+    incoming = _incoming(table, start, looks)
+    manual = _manual(table, rows, facts)
+    failed = _failed(rows, failures, now)
+    patient = incoming - _out_of_patience(table, rows, now)
+    candidates = inputs_exist(table, start, due - failed - manual - patient, facts)
+    pending = (due - manual) | incoming
+    barred = patient | failed | manual
+    ready = candidates
+    if table.self_references:
+        newest = facts.newest(table.name)
+        last = max([start if newest is None else newest, *(row.hi for row in rows)])
+        barred |= self_closure(table, pending - candidates, last)
+        ready -= barred
+        if ready:
+            # Of its own table only what ready parts read matters, however long its history is.
+            first = min(r.lo.at(ready.first) for r in table.self_references)
+            ready = with_predecessors(table, start, ready, facts.existing(table.name, first, ready.last))
+        pending |= self_closure(table, pending, last)
+    return Look(table, start, tuple(rows), ready, pending, barred, failed, manual)
+
+
+def _incoming(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:
+    """Parts that read something pending in another table."""
+    found = Parts()
+    for name in table.input_names:
+        if name in looks:
+            found |= fed(table, start, name, looks[name].pending)
+    return found
+
+
+def _manual(table: Table, rows: list[Due], facts: Facts) -> Parts:
+    """Stale parts that the view's owner wants to repair by hand. Their published content goes on to be used."""
+    if table.repair != "manual" or not rows:
+        return Parts()
+    asked = Parts.of(*((row.lo, row.hi) for row in rows if row.cause.kind != "requested"))
+    return asked & facts.existing(table.name, asked.first, asked.last) if asked else asked
+
+
+def _failed(rows: list[Due], failures: Mapping[int, Failure], now: float) -> Parts:
+    """Parts that failed and are not to be tried again yet. A newer cause is a new chance."""
+    if not failures:
+        return Parts()
+    held = []
+    for row in rows:
+        for part, failure in failures.items():
+            waits = failure.retry_at is None or failure.retry_at > now
+            if row.lo <= part <= row.hi and row.seq <= failure.pin and waits:
+                held.append(part)
+    return Parts.single(*held)
+
+
+def _out_of_patience(table: Table, rows: list[Due], now: float) -> Parts:
+    """Due for so long that pending inputs no longer hold them back, as long as they exist.
+
+    Without this an input that changes during every run would keep its readers waiting for ever.
+    """
+    if table.patience is None:
+        return Parts()
+    return Parts.of(*((row.lo, row.hi) for row in rows if row.since + table.patience <= now))
+
+
+def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | None = None) -> Plan:
+    """What would run now, in order, each step with its reason; what is blocked and by what."""
+    looks = look_around(graph, facts, now, only)
+    wanted = [look for name, look in looks.items() if only is None or name in only]
+    facts.expect(windows=((look.table.name, f.first, f.last) for look in wanted if (f := _following(look))))
+    steps = [step for look in wanted for step in steps_of(graph, facts, look, look.ready)]
+    manual = [step for look in wanted for step in steps_of(graph, facts, look, look.manual)]
+    blocked = [found for look in wanted for found in _blocked(facts, look, looks)]
+    later = {look.table.name: _may_follow(facts, look) for look in wanted}
+    return Plan(tuple(steps), tuple(blocked), tuple(manual), {name: parts for name, parts in later.items() if parts})
+
+
+def _may_follow(facts: Facts, look: Look) -> Parts:
+    """Existing parts that are not due themselves, but will be if what they read changes."""
+    follow = _following(look)
+    return follow & facts.existing(look.table.name, follow.first, follow.last) if follow else follow
+
+
+def _following(look: Look) -> Parts:
+    return look.pending - Parts.of(*((row.lo, row.hi) for row in look.due))
+
+
+def steps_of(graph: Graph, facts: Facts, look: Look, parts: Parts) -> list[Step]:
+    """Consecutive parts of one kind become one step."""
+    if not parts:
+        return []
+    built = facts.existing(look.table.name, parts.first, parts.last)
+    requested = Parts.of(*((row.lo, row.hi) for row in look.due if row.cause.kind == "requested"))
+    kinds: list[tuple[StepKind, Parts]] = [
+        ("requested", parts & requested),
+        ("missing", parts - requested - built),
+        ("stale", (parts - requested) & built),
+    ]
+    found = [
+        Step(look.table.name, span, kind, _reason(graph, look, span, kind == "missing"))
+        for kind, members in kinds
+        for span in members.ranges
+    ]
+    return sorted(found, key=lambda step: step.parts)
+
+
+def _reason(graph: Graph, look: Look, span: Range, missing: bool) -> str:
+    texts = list(dict.fromkeys(r.cause.text(graph, missing) for r in look.due if r.lo <= span.hi and r.hi >= span.lo))
+    return texts[-1] if len(texts) < 2 else f"{texts[-1]} and {len(texts) - 1} more"
+
+
+def _blocked(facts: Facts, look: Look, looks: Mapping[str, Look]) -> list[Blocked]:
+    due = Parts.of(*((row.lo, row.hi) for row in look.due))
+    return [
+        Blocked(look.table.name, span, tuple(waits_for(facts, look, looks, span.lo)))
+        for span in (due - look.ready - look.manual).ranges
+    ]
+
+
+def waits_for(facts: Facts, look: Look, looks: Mapping[str, Look], j: int) -> list[WaitsFor]:
+    """What keeps part j from being computed."""
+    if j in look.failed:
+        return [WaitsFor(look.table.name, Range(j, j), "failed")]
+    found: dict[WaitsFor, None] = {}
+    first = j == look.start
+    for item in look.table.initial if first else look.table.inputs:
+        span = required_of(look.table, item, Range(j, j), facts, first)
+        if item.table == look.table.name:
+            span = Range(max(span.lo, look.start), span.hi)
+        needed = Parts.of(span)
+        absent = needed - facts.existing(item.table, span.lo, span.hi)
+        found.update((WaitsFor(item.table, r, "missing"), None) for r in absent.ranges)
+        other = look if item.table == look.table.name else looks.get(item.table)
+        if other is not None:
+            late = (needed - absent) & other.pending
+            state = "failed" if late & other.failed else "stale"
+            found.update((WaitsFor(item.table, r, state), None) for r in late.ranges)
+    return list(found)

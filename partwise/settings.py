@@ -1,0 +1,227 @@
+"""Settings of a workspace: `partwise.yaml`, each setting overridable by a variable PARTWISE_...
+
+    spark: {master: "local[4]"}      PARTWISE_SPARK_MASTER="local[4]"
+
+Every setting has a default; an empty file, or none, is fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from partwise.parts import BadTime, seconds
+
+FILE = "partwise.yaml"
+#: What `partwise serve` tells other commands about the workspace it serves: variables, as JSON.
+SERVED = ".partwise/served.json"
+
+
+class BadSetting(Exception):
+    """A setting that cannot be used; the message is meant for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """Where Spark runs: `remote` is a Spark Connect URL, `master` anything that Spark takes as one."""
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Airflow:
+    """The Airflow that commands talk to."""
+
+    url: str | None = None
+    username: str | None = None
+    password: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Paths are relative to the workspace. `timezone` is for display only: parts are UTC.
+
+    `history`: as-of reads reach back so far; what only older ones would need is removed by upkeep.
+    A step computes at most `chunk_parts` parts, and one query of it reads about `chunk_rows` rows: a year of history
+    does not need the memory of a year.
+    """
+
+    definitions: str = "view_defs"
+    landing: str = "landing"
+    warehouse: str = "warehouse"
+    ledger: str = "sqlite:///ledger.db"
+    spark: Spark = Spark()
+    airflow: Airflow = Airflow()
+    timezone: str = "UTC"
+    history: str = "7 days"
+    chunk_parts: int = 1_000
+    chunk_rows: int = 20_000_000
+
+    @property
+    def history_seconds(self) -> float:
+        """How far back as-of reads are promised."""
+        return float(seconds(self.history))
+
+
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "spark": ("master", "remote", "conf"),
+    "airflow": ("url", "username", "password"),
+}
+_TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history")
+_NUMBERS = ("chunk_parts", "chunk_rows")
+_EXAMPLES = {
+    "spark": "spark: {master: 'local[*]'}",
+    "airflow": "airflow: {url: http://localhost:8080}",
+    "conf": "conf: {spark.sql.shuffle.partitions: 8}",
+    "ledger": "ledger: sqlite:///ledger.db",
+    "history": "history: 7 days",
+}
+#: Less would remove files from under reads that are going on.
+_SHORTEST_HISTORY = 3600
+
+
+def read_settings(file: Path, environment: Mapping[str, str], served: bool = True) -> Settings:
+    """The settings of a workspace: its file, what `partwise serve` has told, the environment. Raises BadSetting."""
+    told = _served(file.parent / SERVED) if served else {}
+    return _override(_override(_from_file(file), told), environment)
+
+
+def _served(file: Path) -> dict[str, str]:
+    import json
+
+    try:
+        found: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+        return found
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as why:
+        raise BadSetting(f"{file} cannot be read: {why}. `partwise serve` writes it anew.") from None
+
+
+def _from_file(file: Path) -> Settings:
+    raw = _parse(file)
+    found: dict[str, Any] = {}
+    for key, value in raw.items():
+        if key in _GROUPS:
+            found[key] = _group(file, key, value)
+        elif key in _TEXTS:
+            found[key] = _text(f"{file.name}: {key}", value, key)
+        elif key in _NUMBERS:
+            found[key] = _number(f"{file.name}: {key}", value)
+        else:
+            raise BadSetting(f"{file}: there is no setting {key!r}{_meant(str(key), (*_TEXTS, *_NUMBERS, *_GROUPS))}")
+    return _checked(Settings(**found), str(file))
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as why:
+        raise BadSetting(f"{file} cannot be read: {why.strerror or why}") from None
+    except UnicodeDecodeError:
+        raise BadSetting(f"{file} is not UTF-8 text; save it as UTF-8") from None
+    except (yaml.YAMLError, ValueError) as why:
+        mark = getattr(why, "problem_mark", None)
+        where = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else str(file)
+        raise BadSetting(f"{where}: not valid YAML: {getattr(why, 'problem', None) or why}") from None
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise BadSetting(f"{file}: expected settings such as `warehouse: warehouse`, found {_shown(raw)}")
+    return raw
+
+
+def _group(file: Path, name: str, value: object) -> Spark | Airflow:
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise BadSetting(f"{file}: {name} is {_shown(value)}; expected a map, for example {_EXAMPLES[name]}")
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key not in _GROUPS[name]:
+            raise BadSetting(f"{file}: there is no setting {name}.{key}{_meant(str(key), _GROUPS[name])}")
+        if key == "conf":
+            if not isinstance(inner, dict):
+                raise BadSetting(f"{file}: spark.conf is {_shown(inner)}; expected a map, as in {_EXAMPLES['conf']}")
+            found[key] = {str(k): _plain(v) for k, v in inner.items()}
+        else:
+            found[key] = _text(f"{file}: {name}.{key}", inner, key)
+    return Spark(**found) if name == "spark" else Airflow(**found)
+
+
+def _override(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    given = {k.removeprefix("PARTWISE_").lower(): v for k, v in environment.items() if k.startswith("PARTWISE_") and v}
+    texts: dict[str, Any] = {name: given[name] for name in _TEXTS if name in given}
+    texts |= {name: _number(f"PARTWISE_{name.upper()}", given[name]) for name in _NUMBERS if name in given}
+    settings = replace(settings, **texts)
+    for name, keys in _GROUPS.items():
+        found = {key: given[f"{name}_{key}"] for key in keys if f"{name}_{key}" in given and key != "conf"}
+        settings = replace(settings, **{name: replace(getattr(settings, name), **found)})
+    if "spark_conf" in given:
+        conf = {**settings.spark.conf, **_conf(given["spark_conf"])}
+        settings = replace(settings, spark=replace(settings.spark, conf=conf))
+    return _checked(settings, "PARTWISE_...")
+
+
+def _conf(text: str) -> dict[str, str]:
+    """`key=value` pairs, separated by white space or commas."""
+    pairs = [pair.partition("=") for pair in text.replace(",", " ").split()]
+    if bad := [key for key, equals, _ in pairs if not equals]:
+        raise BadSetting(f"PARTWISE_SPARK_CONF: {bad[0]!r} is not key=value")
+    return {key: value for key, _, value in pairs}
+
+
+def _checked(settings: Settings, where: str) -> Settings:
+    if settings.spark.master and settings.spark.remote:
+        raise BadSetting(f"{where}: spark.master and spark.remote exclude each other; keep one of them")
+    try:
+        ZoneInfo(settings.timezone)
+    except (ValueError, OSError, KeyError):
+        raise BadSetting(
+            f"{where}: {settings.timezone!r} is not a time zone; write for example UTC or Europe/Berlin"
+        ) from None
+    try:
+        long_enough = settings.history_seconds >= _SHORTEST_HISTORY
+    except BadTime as why:
+        raise BadSetting(f"{where}: history: {why}") from None
+    if not long_enough:
+        raise BadSetting(f"{where}: history is {settings.history}; it must be at least 1 hour, so that reads can end")
+    return settings
+
+
+def _text(where: str, value: object, key: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        example = f", for example {_EXAMPLES[key]}" if key in _EXAMPLES else ""
+        raise BadSetting(f"{where} is {_shown(value)}; expected text{example}")
+    return value.strip()
+
+
+def _number(where: str, value: object) -> int:
+    text = str(value).replace("_", "").strip()
+    if isinstance(value, bool) or not text.isdecimal() or int(text) < 1:
+        raise BadSetting(f"{where} is {str(value)[:40]!r}; expected a whole number from 1, for example 1000")
+    return int(text)
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shown(value: object) -> str:
+    kinds = {dict: "a map", list: "a list", bool: "true or false", int: "a number", float: "a number"}
+    return "empty" if value in (None, "") else kinds.get(type(value), f"{str(value)[:40]!r}")
+
+
+def _meant(word: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

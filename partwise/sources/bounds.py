@@ -1,0 +1,51 @@
+"""Which rows cannot be placed, and what is said about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from partwise.parts import duration_text, part_text
+from partwise.sources.closing import MICROS
+
+#: Codes of reasons, as rows carry them through Spark; 0 is a row that can be placed. The first that fits counts.
+UNREADABLE, NO_TIME, BAD_TIME, NO_CALENDAR, TOO_OLD, TOO_NEW, EXPIRED = range(1, 8)
+
+#: Years 1 to 9999, the times that every reader of the tables can show.
+FIRST_MICROS, LAST_MICROS = -62_135_596_800 * MICROS, 253_402_300_800 * MICROS - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Event times (microseconds) and parts outside of these are set aside. None: no bound."""
+
+    oldest: int | None = None
+    newest: int | None = None
+    floor: int | None = None
+    accept: int | None = None
+    future: int | None = None
+
+
+def bounds(watermark: int | None, now: float, accept: int | None, future: int | None, floor: int | None) -> Bounds:
+    """Age counts from the newest event time seen BEFORE this delivery: a first delivery of old data is not late."""
+    oldest = None if accept is None or watermark is None else watermark - accept * MICROS
+    newest = None if future is None else int((now + future) * MICROS)
+    return Bounds(oldest, newest, floor, accept, future)
+
+
+def reason_text(code: int, limits: Bounds, length: int, time: str) -> str:
+    """One text for each reason, so that rows can be counted by it."""
+    if code == UNREADABLE:
+        return "the row does not fit the declared columns"
+    if code == NO_TIME:
+        return f"no event time: {time} is empty"
+    if code == BAD_TIME:
+        return f"the event time in {time} cannot be understood"
+    if code == NO_CALENDAR:
+        return f"the event time in {time} is outside of the years 1 to 9999"
+    if code == TOO_OLD:
+        return f"older than late.accept ({duration_text(limits.accept or 0)})"
+    if code == TOO_NEW:
+        return f"further in the future than late.future ({duration_text(limits.future or 0)})"
+    assert code == EXPIRED
+    floor = "" if limits.floor is None else f" ({part_text(limits.floor, length)})"
+    return f"before the first part that is kept{floor}"

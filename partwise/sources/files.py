@@ -1,0 +1,70 @@
+"""Which files of a listing are taken, and which are left alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from partwise.ledger.files import TakenFile
+
+Format = Literal["csv", "json", "parquet"]
+
+_ENDINGS: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+}
+#: What programs call files that they are still writing.
+_UNFINISHED = re.compile(r"\.(tmp|temp|part|partial|crdownload|filepart|swp)$|~$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A file as a listing shows it. `mtime` in nanoseconds."""
+
+    name: str
+    size: int
+    mtime: int
+
+
+def format_of(name: str) -> Format | None:
+    """By the ending of its name; compressed text ends with .gz besides."""
+    lower = name.lower()
+    plain = lower.removesuffix(".gz")
+    found = next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
+    return None if found == "parquet" and plain != lower else found
+
+
+def unfinished(name: str) -> bool:
+    """Whether the name says that somebody is still writing the file, or that it is none of ours."""
+    base = name.rsplit("/", 1)[-1]
+    return base.startswith(("_", ".")) or bool(_UNFINISHED.search(base))
+
+
+def to_read(listed: Iterable[Look], known: Mapping[str, TakenFile]) -> list[Look]:
+    """Files that have to be looked into: new ones, and those whose size or time stamp is another one."""
+    return [f for f in listed if (k := known.get(f.name)) is None or (k.size, k.mtime) != (f.size, f.mtime)]
+
+
+def fresh(listed: Iterable[Look], settle: float, now: float) -> list[Look]:
+    """Files that were written to so lately that their writer may not have finished."""
+    return [f for f in listed if f.mtime > (now - settle) * 1e9]
+
+
+def growing(before: Iterable[Look], after: Mapping[str, Look]) -> frozenset[str]:
+    """Files that changed (or went away) between two looks."""
+    return frozenset(f.name for f in before if after.get(f.name) != f)
+
+
+def braces(pattern: str) -> Iterator[str]:
+    """`a{b,c}` -> `ab`, `ac`, as shells and Spark read it."""
+    match = re.search(r"\{([^{}]*,[^{}]*)\}", pattern)
+    if not match:
+        yield pattern
+        return
+    for choice in match[1].split(","):
+        yield from braces(pattern[: match.start()] + choice + pattern[match.end() :])

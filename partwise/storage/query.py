@@ -1,0 +1,138 @@
+"""Ad-hoc SQL by DuckDB over pinned versions of tables, without a JVM.
+
+Each table is a view over exactly the files of its version, so a query over several tables sees all
+of them as of one moment, whatever is being committed meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from partwise.parts import Parts
+from partwise.storage import schema as schemas
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_TYPES = {
+    "string": "VARCHAR",
+    "long": "BIGINT",
+    "integer": "INTEGER",
+    "short": "SMALLINT",
+    "byte": "TINYINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMPTZ",
+}
+
+
+class BadQuery(Exception):
+    """The SQL could not be run; the message is DuckDB's, with the names that are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A table as a query sees it. Without a version it is empty and has the given schema.
+
+    `parts` are the parts that exist: a source's table also holds rows of parts that are not closed yet.
+    """
+
+    path: str
+    version: int | None
+    schema: str | None = None
+    parts: Parts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+
+def query(sql: str, tables: Mapping[str, Pin]) -> Result:
+    """Runs one statement. Times are in UTC. Raises BadQuery, NoTable."""
+    import duckdb
+
+    with connect(sql, tables) as connection:
+        try:
+            found = connection.execute(sql)
+            columns = tuple(str(column[0]) for column in found.description)
+            types = tuple(str(column[1]) for column in found.description)
+            return Result(columns, types, found.fetchall())
+        except duckdb.Error as why:
+            known = ", ".join(sorted(tables)) or "none"
+            raise BadQuery(f"{why}\nTables of this workspace: {known}") from why
+
+
+def connect(sql: str, tables: Mapping[str, Pin]) -> DuckDBPyConnection:
+    """A connection in which the tables that the text mentions are views."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    connection.execute("SET TimeZone = 'UTC'")
+    for name in mentioned(sql, tables):
+        connection.execute(f"CREATE VIEW {_quoted(name)} AS {_select(tables[name])}")
+    return connection
+
+
+def mentioned(sql: str, names: Iterable[str]) -> list[str]:
+    """Which of these tables the text may be about: any word in it may be a name.
+
+    Opening a thousand tables for a query over two would take a second.
+    """
+    words = {word.lower() for word in re.findall(r"\w+", sql)}
+    return [name for name in names if set(re.findall(r"\w+", name.lower())) <= words]
+
+
+def _select(pin: Pin) -> str:
+    from partwise.storage.table import open_at
+
+    if pin.version is None:
+        if pin.schema is None:
+            raise ValueError("a table without a version needs a schema")
+        return _empty(pin.schema)
+    handle = open_at(pin.path, pin.version)
+    files = handle.files if pin.parts is None else handle.files_of(pin.parts)
+    if not files:
+        return _empty(handle.schema)
+    columns = ", ".join(_quoted(name) for name in handle.columns)
+    uris = ", ".join(_text(uri) for uri in handle.uris(files))
+    hidden = [] if pin.parts is None else [f for f in files if not f.only_holds(pin.parts)]
+    where = f" WHERE {_in_parts(pin.parts)}" if pin.parts is not None and hidden else ""
+    # Nothing may be guessed from paths: `a=1` in a folder's name is no column.
+    return f"SELECT {columns} FROM read_parquet([{uris}], hive_partitioning = false){where}"
+
+
+def _in_parts(parts: Parts) -> str:
+    spans = (f"{schemas.PART} BETWEEN {lo} AND {hi}" for lo, hi in parts.ranges)
+    return f"({' OR '.join(spans)})"
+
+
+def _empty(schema: str) -> str:
+    columns = ", ".join(f"CAST(NULL AS {_type(kind)}) AS {_quoted(name)}" for name, kind in schemas.fields(schema))
+    return f"SELECT {columns} WHERE false"
+
+
+def _type(kind: Any) -> str:
+    if isinstance(kind, str):
+        return _TYPES.get(kind, kind)  # decimal(p,s) is written the same
+    if kind["type"] == "array":
+        return f"{_type(kind['elementType'])}[]"
+    if kind["type"] == "map":
+        return f"MAP({_type(kind['keyType'])}, {_type(kind['valueType'])})"
+    return "STRUCT(" + ", ".join(f"{_quoted(f['name'])} {_type(f['type'])}" for f in kind["fields"]) + ")"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,101 @@
+"""Staged files: written into the table's folder, seen by no reader until a commit names them.
+
+Each step writes into a folder of its own, `s-<step>`, and leaves a note in `_staged/` first, with the
+version that it started from. Because a step can only commit as the version after that, one look into
+the log tells for ever whether a leftover was committed: nothing needs to be guessed from ages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from partwise.storage import log
+from partwise.storage.files import Folder, folder
+from partwise.storage.table import File, Handle, Refused, barrier, open_at
+
+_NOTES = "_staged"
+#: Words that Spark and Delta take literally: no hidden names, no `x=1` that looks like a partition.
+_STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+
+
+def folder_of(step: str) -> str:
+    """The folder of a step inside its table."""
+    if not _STEP.fullmatch(step):
+        raise ValueError(f"'{step}' cannot name a staged folder: only letters, digits and '-'")
+    return f"s-{step}"
+
+
+def begin(handle: Handle, step: str) -> str:
+    """Notes that this step stages files for this handle; returns the full path to write to."""
+    name, root = folder_of(step), folder(handle.path)
+    if root.listing(name) or root.size(f"{_NOTES}/{step}") is not None:
+        # An earlier try may be committed already; writing into its folder would damage the table.
+        raise Refused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
+    root.write(f"{_NOTES}/{step}", str(handle.version).encode())
+    return f"{handle.path.rstrip('/')}/{name}"
+
+
+def staged(path: str, step: str) -> tuple[File, ...]:
+    """The Parquet files that a step has staged, in order of their names."""
+    name = folder_of(step)
+    found = [f for f in folder(path).listing(name) if not f.folder and f.name.endswith(".parquet")]
+    return tuple(File(f"{name}/{f.name}", f.size) for f in sorted(found, key=lambda f: f.name))
+
+
+def finish(path: str, step: str) -> None:
+    """After the commit: the files are the table's now."""
+    folder(path).delete(f"{_NOTES}/{step}")
+
+
+def discard(path: str, step: str) -> None:
+    """Throws staged files away (unchanged content, failed check). Only for files never committed."""
+    root = folder(path)
+    root.delete(folder_of(step))
+    root.delete(f"{_NOTES}/{step}")  # last, so that a crash leaves the note and the sweep finds it
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Steps whose leftovers are gone, and the version that the sweep committed, if it had to."""
+
+    steps: tuple[str, ...]
+    version: int | None
+
+
+def sweep(path: str, keep: Collection[str], *, older_than: timedelta, now: datetime) -> Swept:
+    """Deletes what crashed steps staged. The caller holds the table's lease.
+
+    A step that still lives somewhere without the lease must not commit files while they go. So an
+    empty commit comes first: from then on no older handle can commit, and what the log does not name
+    by now it will never name. Raises Conflict if somebody commits meanwhile: try again.
+    """
+    root = folder(path)
+    old = [n.name for n in root.listing(_NOTES) if n.changed <= now - older_than]
+    leftovers = [step for step in old if step not in keep and _STEP.fullmatch(step)]
+    if not leftovers:
+        return Swept((), None)
+    handle = open_at(path)
+    version = barrier(handle, {"kind": "sweep", "steps": leftovers})
+    live = {file.path.split("/", 1)[0] for file in open_at(path, version).files}
+    gone = [step for step in leftovers if folder_of(step) not in live and not _committed(root, step)]
+    for step in leftovers:
+        if step in gone:
+            discard(path, step)
+        else:
+            finish(path, step)
+    return Swept(tuple(gone), version)
+
+
+def _committed(root: Folder, step: str) -> bool:
+    """Whether the log names, or may once have named, the files of this step."""
+    note = root.read(f"{_NOTES}/{step}")
+    if note is None or not note.strip().isdigit():
+        return False  # the note is written before anything is staged
+    actions = log.actions_of(root, int(note) + 1)
+    if actions is None:
+        return True  # the log file is cleaned away: keep, older versions may need the files
+    prefix = folder_of(step) + "/"
+    return any(action.get("add", {}).get("path", "").startswith(prefix) for action in actions)

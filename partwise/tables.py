@@ -1,0 +1,149 @@
+"""What decisions need to know of a table: its kind, its part length and what it reads.
+
+Definitions (with their SQL, columns, checks and positions) are compiled to this; the ledger and
+the planner know nothing else of them, and the simulation makes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from partwise.parts import Reference
+
+Kind = Literal["source", "dimension", "view"]
+
+#: A dimension is unpartitioned; the ledger keeps it as a table with this single part.
+DIMENSION_PART = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One reference of a view's query. `reference` is None for a dimension: all of it is read."""
+
+    table: str
+    reference: Reference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a view begins: `earliest` (not before `part`) and `latest` are settled by what exists, `at` is given."""
+
+    rule: Literal["earliest", "latest", "at"] = "earliest"
+    part: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table as the planner sees it.
+
+    `initial` are the inputs of the first part (INITIALIZE), `inputs` those of every later one
+    (UPDATE). A view without INITIALIZE has the same inputs in both. Parts of the inputs named in `optional`
+    that lie before the start of that input read nothing; they are not waited for.
+    """
+
+    name: str
+    kind: Kind
+    length: int
+    fingerprint: str
+    inputs: tuple[Input, ...] = ()
+    initial: tuple[Input, ...] = ()
+    start: Start = Start()
+    repair: Literal["automatic", "manual"] = "automatic"
+    patience: float | None = None  # seconds after which a due part no longer waits for inputs that exist
+    helper_of: str | None = None
+    optional: tuple[str, ...] = ()
+    checks: str = ""  # a mark of its checks; parts that failed are tried again when it changes
+
+    @property
+    def self_references(self) -> tuple[Reference, ...]:
+        return tuple(i.reference for i in self.inputs if i.table == self.name and i.reference is not None)
+
+    @property
+    def partitioned_inputs(self) -> tuple[Input, ...]:
+        """What UPDATE reads of other partitioned tables. A view needs one: it tells which parts there are."""
+        return tuple(i for i in self.inputs if i.table != self.name and i.reference is not None)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Other tables that this one reads, each once, in order of appearance."""
+        names = dict.fromkeys(i.table for i in (*self.initial, *self.inputs))
+        return tuple(name for name in names if name != self.name)
+
+
+class Cycle(ValueError):
+    """Tables that need each other; `path` starts and ends with the same name."""
+
+    def __init__(self, path: tuple[str, ...]) -> None:
+        super().__init__(" -> ".join(path))
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Graph:
+    """All tables of a workspace, with the order in which they can be computed."""
+
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tables: Iterable[Table]) -> Graph:
+        return cls({table.name: table for table in tables})
+
+    def __getitem__(self, name: str) -> Table:
+        return self.tables[name]
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[str, ...]]:
+        """Which views read a table (itself aside)."""
+        found: dict[str, list[str]] = {name: [] for name in self.tables}
+        for table in self.tables.values():
+            for name in table.input_names:
+                found.setdefault(name, []).append(table.name)
+        return {name: tuple(readers) for name, readers in found.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Every table after all that it reads. Raises Cycle."""
+        done: dict[str, None] = {}
+        path: list[str] = []
+        # A loop with its own stack: a chain of thousands of views must not hit the recursion limit.
+        for root in self.tables:
+            stack = [(root, iter(self.tables[root].input_names))] if root not in done else []
+            path[:] = [root] if stack else []
+            while stack:
+                name, rest = stack[-1]
+                step = next((n for n in rest if n in self.tables and n not in done), None)
+                if step is None:
+                    done[name] = None
+                    stack.pop()
+                    path.pop()
+                elif step in path:
+                    raise Cycle((*path[path.index(step) :], step))
+                else:
+                    stack.append((step, iter(self.tables[step].input_names)))
+                    path.append(step)
+        return tuple(done)
+
+    @cached_property
+    def rank(self) -> Mapping[str, int]:
+        return {name: at for at, name in enumerate(self.order)}
+
+    def upstream(self, names: Iterable[str]) -> frozenset[str]:
+        """These tables and everything they are computed from."""
+        return self._reach(names, lambda name: self.tables[name].input_names)
+
+    def downstream(self, names: Iterable[str]) -> frozenset[str]:
+        """These tables and everything computed from them."""
+        return self._reach(names, lambda name: self.consumers.get(name, ()))
+
+    def _reach(self, names, neighbours) -> frozenset[str]:  # type: ignore[no-untyped-def]
+        seen: set[str] = set()
+        todo = [name for name in names if name in self.tables]
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo.extend(n for n in neighbours(name) if n in self.tables)
+        return frozenset(seen)

@@ -1,0 +1,38 @@
+"""Queries with PATTERN or WINDOW, translated into views with INITIALIZE and UPDATE."""
+
+from collections.abc import Mapping
+
+from partwise.translation.model import (
+    MANY_ROWS,
+    Choice,
+    Fold,
+    GeneratedView,
+    InputTable,
+    Problem,
+    QueryView,
+    Translation,
+    TranslationError,
+)
+
+__all__ = [
+    "MANY_ROWS",
+    "Choice",
+    "Fold",
+    "GeneratedView",
+    "InputTable",
+    "Problem",
+    "QueryView",
+    "Translation",
+    "TranslationError",
+    "translate",
+]
+
+
+def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
+    """Helper views and the view itself. Raises TranslationError with every problem.
+
+    `inputs` are the tables that the query may read, by name. The SQL parser is loaded only when it is needed.
+    """
+    from partwise.translation.api import translate as run
+
+    return run(view, inputs)

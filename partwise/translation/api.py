@@ -1,0 +1,41 @@
+"""The way from `query:` to views: parse, plan, write."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from partwise.translation.model import InputTable, Problem, QueryView, Translation, TranslationError
+from partwise.translation.parse import parse
+from partwise.translation.pattern_sql import write_pattern
+from partwise.translation.patterns import plan_pattern
+from partwise.translation.window_sql import write_window
+from partwise.translation.windows import plan_window
+
+
+def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
+    """Helper views and the view itself, as INITIALIZE and UPDATE. Raises TranslationError with every problem."""
+    query = parse(view.query)
+    table = inputs.get(query.table) or next((t for n, t in inputs.items() if n.lower() == query.table.lower()), None)
+    if table is None or table.kind == "dimension":
+        raise TranslationError(_no_table(query.table, query.table_offset, table, inputs))
+    table = with_part_columns(table)
+    if query.window is not None:
+        return write_window(plan_window(view, query, table, inputs))
+    return write_pattern(plan_pattern(view, query, table))
+
+
+def with_part_columns(table: InputTable) -> InputTable:
+    """Every table has the columns `part` and `part_timestamp` beside its own."""
+    if table.columns is None or table.kind == "dimension":
+        return table
+    return replace(table, columns={**table.columns, "part": "bigint", "part_timestamp": "timestamp"})
+
+
+def _no_table(name: str, offset: int, table: InputTable | None, inputs: Mapping[str, InputTable]) -> Problem:
+    if table is not None:
+        return Problem(offset, "bad-from", f"{name} is a dimension: it has no parts", "read a source or a view")
+    near = difflib.get_close_matches(name, list(inputs), 1)
+    hint = f"did you mean {near[0]}?" if near else f"tables: {', '.join(sorted(inputs)) or 'none'}"
+    return Problem(offset, "unknown-table", f"there is no table {name}", hint)

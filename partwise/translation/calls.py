@@ -1,0 +1,107 @@
+"""Aggregate calls in an expression, found in the text: `SUM(x) FILTER (WHERE y > 0) / COUNT(*)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from partwise.translation.model import Problem, TranslationError
+from partwise.translation.text import Piece, Token
+
+#: Other spellings of the same aggregate.
+_NAMES = {
+    "every": "bool_and", "some": "bool_or", "any": "bool_or", "first_value": "first", "last_value": "last",
+    "arg_max": "max_by", "arg_min": "min_by", "mean": "avg", "variance": "var_samp", "stddev": "stddev_samp",
+    "std": "stddev_samp", "percentile_approx": "approx_percentile", "countif": "count_if",
+}  # fmt: skip
+SUPPORTED = (
+    "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "first", "last", "max_by", "min_by", "count_if",
+    "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr", "percentile", "median",
+    "approx_count_distinct", "approx_percentile",
+)  # fmt: skip
+_KNOWN_ELSEWHERE = (
+    "any_value", "array_agg", "bit_and", "bit_or", "bit_xor", "collect_list", "collect_set", "count_min_sketch",
+    "grouping", "grouping_id", "histogram_numeric", "hll_sketch_agg", "hll_union_agg", "kurtosis", "listagg", "mode",
+    "percentile_cont", "percentile_disc", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2",
+    "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "skewness", "string_agg", "try_avg", "try_sum",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`name` in its usual spelling; `start`..`end` covers FILTER and IGNORE NULLS too."""
+
+    name: str
+    args: tuple[Piece, ...]
+    distinct: bool
+    filter: Piece | None
+    ignore_nulls: bool
+    start: int
+    end: int
+
+    @property
+    def star(self) -> bool:
+        return len(self.args) == 1 and self.args[0].text == "*"
+
+
+def calls(piece: Piece) -> list[Call]:
+    """Every aggregate call, outermost, in order."""
+    found: list[Call] = []
+    tokens = piece.tokens
+    at = 0
+    while at + 1 < len(tokens):
+        name = tokens[at].text.strip("`").lower()
+        name = _NAMES.get(name, name)
+        called = tokens[at + 1].text == "(" and (at == 0 or tokens[at - 1].text != ".")
+        if called and name in _KNOWN_ELSEWHERE:
+            raise TranslationError(
+                Problem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} is not supported here",
+                        f"supported: {', '.join(SUPPORTED).upper()}")
+            )  # fmt: skip
+        if called and name in SUPPORTED:
+            call, at = _call(piece, tokens, at, name)
+            found.append(call)
+        else:
+            at += 1
+    return found
+
+
+def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[Call, int]:
+    close = _closing(tokens, at + 1)
+    inside = piece.cut(tokens[at + 1].end, tokens[close].start)
+    distinct = bool(inside.tokens) and inside.tokens[0].upper == "DISTINCT"
+    if distinct:
+        inside = inside.cut(inside.tokens[0].end, inside.offset + len(inside.text))
+    nested = calls(inside)
+    if nested:
+        raise TranslationError(
+            Problem(nested[0].start, "unsupported-aggregate", "an aggregate cannot stand inside another one")
+        )
+    condition: Piece | None = None
+    ignore = False
+    end = close
+    while end + 1 < len(tokens):
+        word = tokens[end + 1].upper
+        if word == "FILTER" and end + 2 < len(tokens) and tokens[end + 2].text == "(":
+            last = _closing(tokens, end + 2)
+            condition = piece.cut(tokens[end + 3].end, tokens[last].start)  # after WHERE
+            end = last
+        elif word in ("IGNORE", "RESPECT") and end + 2 < len(tokens) and tokens[end + 2].upper == "NULLS":
+            ignore, end = word == "IGNORE", end + 2
+        elif word in ("IGNORE NULLS", "RESPECT NULLS"):
+            ignore, end = word == "IGNORE NULLS", end + 1
+        elif word in ("OVER", "WITHIN GROUP", "WITHIN"):
+            raise TranslationError(
+                Problem(tokens[end + 1].start, "unsupported-aggregate", f"{word} is not supported here",
+                        "aggregates are taken over the window or the matched rows; PERCENTILE(x, 0.5) for WITHIN GROUP")
+            )  # fmt: skip
+        else:
+            break
+    args = tuple(inside.split())
+    return Call(name, args, distinct, condition, ignore, tokens[at].start, tokens[end].end), end + 1
+
+
+def _closing(tokens: tuple[Token, ...], opening: int) -> int:
+    for at in range(opening + 1, len(tokens)):
+        if tokens[at].text == ")" and tokens[at].depth == tokens[opening].depth:
+            return at
+    raise TranslationError(Problem(tokens[opening].start, "bad-expression", "'(' is not closed by ')'"))

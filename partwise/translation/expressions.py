@@ -1,0 +1,108 @@
+"""Looking into an expression: which columns it reads, and whether a row alone decides its value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from partwise.translation.model import Problem, TranslationError
+from partwise.translation.text import Piece, plain
+
+_CHANGING = frozenset(
+    [
+        "rand",
+        "randn",
+        "random",
+        "uuid",
+        "shuffle",
+        "randstr",
+        "uniform",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "localtimestamp",
+        "now",
+        "current_user",
+        "user",
+        "session_user",
+        "curdate",
+        "unix_timestamp_now",
+        "current_database",
+        "current_catalog",
+        "version",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """A column where it is used. `start`..`end` covers the qualifier and the column, not fields of it."""
+
+    qualifier: str | None
+    name: str
+    written: str
+    start: int
+    end: int
+
+
+def columns(piece: Piece, qualifiers: Iterable[str]) -> list[ColumnUse]:
+    """Every use of a column, in order. `v.x` is column x of v if v is one of `qualifiers`, else field x of column v."""
+    known = set(qualifiers)
+    found = []
+    for node in piece.tree.find_all(exp.Column):
+        names = [part for part in node.parts if isinstance(part, exp.Identifier)]
+        if not names:
+            continue  # `b.*`, looked at by whoever allows it
+        if any("start" not in name.meta for name in names):
+            raise TranslationError(
+                Problem(
+                    piece.offset,
+                    "bad-expression",
+                    f"'{node.sql('spark')}' cannot be located",
+                    "put backticks around it",
+                )
+            )
+        first = plain(names[0].name)
+        qualified = first in known and len(names) > 1
+        column = names[1] if qualified else names[0]
+        start, end = piece.offset + names[0].meta["start"], piece.offset + column.meta["end"] + 1
+        written = piece.text[column.meta["start"] : column.meta["end"] + 1]
+        found.append(ColumnUse(first if qualified else None, plain(column.name), written, start, end))
+    return sorted(found, key=lambda use: use.start)
+
+
+def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
+    """Why an expression is not decided by one row (or two) alone."""
+    tree = piece.tree
+    if tree.find(exp.Select, exp.Subquery, exp.Exists):
+        yield Problem(piece.offset, "unsupported-expression", f"a subquery cannot stand in {where}",
+                      "read the other table in a view of its own and query that view")  # fmt: skip
+    elif tree.find(exp.Window):
+        yield Problem(piece.offset, "unsupported-expression", f"OVER cannot stand in {where}")
+    elif tree.find(exp.AggFunc):
+        yield Problem(piece.offset, "unsupported-expression", f"an aggregate cannot stand in {where}",
+                      "conditions on aggregates go under HAVING")  # fmt: skip
+    for token, after in zip(piece.tokens, (*piece.tokens[1:], None), strict=True):
+        name = token.text.lower()
+        if name in _CHANGING and (name.startswith("current_") or (after is not None and after.text == "(")):
+            yield Problem(token.start, "not-repeatable", f"{token.text} gives another value each time it runs",
+                          "use only columns and functions that always give the same value")  # fmt: skip
+
+
+def unknown_columns(
+    uses: Iterable[ColumnUse], known: Mapping[str | None, tuple[str, Mapping[str, str | None] | None]]
+) -> Iterator[Problem]:
+    """Columns that their table does not have. `known`: qualifier -> (table, columns or None if unknown)."""
+    for use in uses:
+        table, names = known.get(use.qualifier, known.get(None, ("", None)))
+        if names is None or use.name in {plain(name) for name in names}:
+            continue
+        near = difflib.get_close_matches(use.name, list(names), 1)
+        hint = f"did you mean {near[0]}?" if near else f"its columns are {', '.join(names)}"
+        yield Problem(use.start, "unknown-column", f"{table} has no column {use.name}", hint)

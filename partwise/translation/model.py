@@ -1,0 +1,131 @@
+"""What goes into a translation and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from partwise.parts import Bound
+
+Strategy = Literal["merge", "subtract", "recompute"]
+
+#: Starts the message of the error that a fast update raises when a group has several rows in the part.
+MANY_ROWS = "PARTWISE_MANY_ROWS"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryView:
+    """A view written as `query:`. `part` is its part length in seconds.
+
+    `groups` is how many groups a part has (from the ledger, None if unknown): it helps to choose a strategy.
+    """
+
+    name: str
+    query: str
+    part: int
+    gaps: Literal["break", "carry"] = "break"
+    strategy: Strategy | None = None
+    partial: bool = False
+    start: str = "earliest"
+    groups: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputTable:
+    """A table that a query may read. `columns`: name -> Spark type, None where the type (or all) is unknown.
+
+    `time` is the event time, `tie` the column that orders rows of equal time; `rows` is how many rows a part
+    has (from the ledger, None if unknown).
+    """
+
+    name: str
+    kind: Literal["source", "view", "dimension"]
+    part: int | None
+    columns: Mapping[str, str | None] | None = None
+    time: str | None = None
+    tie: str | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that cannot be translated: where in the query, what, and what to write instead."""
+
+    offset: int
+    code: str
+    message: str
+    hint: str = ""
+
+
+class TranslationError(Exception):
+    """Everything that is wrong with one query, in order of position."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = tuple(sorted(dict.fromkeys(problems), key=lambda p: p.offset))
+        super().__init__("; ".join(f"{p.code}: {p.message}" for p in self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedView:
+    """One view of the translation, as if a person had written it.
+
+    `part` is its part length in seconds. `keep` is how many of its newest parts the next update reads, lateness
+    aside; None means that nothing else of the translation reads them. Parts of the tables in `optional` that lie
+    before the start of that table read nothing instead of being waited for (partial windows); only in the first
+    part of this view must at least one part of each reference exist, so the view starts with what it reads.
+    `reaches` is the first part of this helper that part j of the view reads: where the view's start is given, the
+    helper begins there. None: it begins as the view does. `fast_update` gives the same rows as `update` where no group has two rows in the part, and fails with
+    MANY_ROWS otherwise, so it is safe to try. `single_pass` gives the rows of consecutive parts at once, where the
+    view reads its own part before: see `partwise.translation.single_pass`. The bytes of the columns in `sketches`
+    depend on the order of rows: they are left out of digests, another column stands for what they were made from.
+    """
+
+    name: str
+    part: int
+    update: str
+    initialize: str | None = None
+    helper: bool = True
+    keep: int | None = None
+    comment: str = ""
+    optional: tuple[str, ...] = ()
+    fast_update: str | None = None
+    single_pass: str | None = None
+    sketches: tuple[str, ...] = ()
+    reaches: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The step of a pattern, for running many parts in one pass over sorted rows.
+
+    `keys`: (expression, name). `rows`: the struct of one row, sort keys first. `initial` and `step` are the
+    arguments of `aggregate(rows, initial, step)`; `alive` says of the columns `fields` whether to keep the group.
+    """
+
+    keys: tuple[tuple[str, str], ...]
+    rows: str
+    where: str
+    initial: str
+    step: str
+    fields: tuple[str, ...]
+    alive: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A strategy with the reason that `explain` shows."""
+
+    strategy: Strategy | Literal["pattern"]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Views in the order in which they are computed; the last one is the view itself."""
+
+    views: tuple[GeneratedView, ...]
+    choice: Choice
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    fold: Fold | None = field(default=None, compare=False)

@@ -1,0 +1,245 @@
+"""Pieces of query text that know where they stand.
+
+The text that people wrote is cut and spliced, never generated again from a tree: a generator renames
+functions and drops what it does not know. Trees serve to understand a piece, the text to write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from partwise.translation.model import Problem, TranslationError
+
+_OPEN, _CLOSE = {"(", "[", "{"}, {")", "]", "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`upper` is how keywords are compared; quoted names and strings keep their quotes in it."""
+
+    text: str
+    start: int
+    end: int
+    depth: int
+
+    @property
+    def upper(self) -> str:
+        return " ".join(self.text.upper().split())
+
+    @property
+    def word(self) -> bool:
+        return self.text[0].isalpha() or self.text[0] in "_`"
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Part of a query; `offset` is its place in the whole text."""
+
+    text: str
+    offset: int = 0
+
+    @classmethod
+    def of_query(cls, text: str) -> Piece:
+        """The whole query, comments and a final semicolon replaced by blanks so that offsets stay."""
+        tokens = list(_tokens(text))
+        clean = "".join(c if c.isspace() else " " for c in text)
+        for token in tokens:
+            clean = clean[: token.start] + text[token.start : token.end] + clean[token.end :]
+        if tokens and tokens[-1].text == ";":
+            clean = clean[: tokens[-1].start].ljust(len(text))
+        return cls(clean)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        return tuple(_tokens(self.text, self.offset))
+
+    @cached_property
+    def tree(self) -> exp.Expression:
+        """The expression, for looking at. Raises TranslationError where it cannot be read."""
+        try:
+            found = sqlglot.parse_one(self.text, dialect="spark")
+        except ParseError as error:
+            where = error.errors[0] if error.errors else {}
+            offset = self._at(where.get("line", 1), where.get("col", 1) - len(where.get("highlight") or ""))
+            what = where.get("description", "cannot be read").rstrip(".")
+            raise TranslationError(
+                Problem(offset, "bad-expression", f"{what} in '{self.text}'", "write an expression of Spark SQL")
+            ) from None
+        assert isinstance(found, exp.Expression)
+        return found
+
+    def _at(self, line: int, column: int) -> int:
+        before = self.text.split("\n")[: line - 1]
+        at = sum(len(row) + 1 for row in before) + max(0, column)
+        return self.offset + min(at, max(0, len(self.text) - 1))
+
+    def cut(self, start: int, end: int) -> Piece:
+        """From `start` to `end` (places in the whole query), without blanks around."""
+        text = self.text[start - self.offset : end - self.offset]
+        lead = len(text) - len(text.lstrip())
+        return Piece(text.strip(), start + lead)
+
+    def splice(self, changes: Iterable[tuple[int, int, str]]) -> str:
+        """The text with some spans (places in the whole query) written differently."""
+        text = self.text
+        for start, end, new in sorted(changes, reverse=True):
+            text = text[: start - self.offset] + new + text[end - self.offset :]
+        return text
+
+    def split(self, separator: str = ",") -> list[Piece]:
+        """At every separator that stands outside parentheses."""
+        if not self.tokens:
+            return []
+        cuts = [t for t in self.tokens if t.upper == separator and t.depth == 0]
+        starts = [self.offset, *(t.end for t in cuts)]
+        ends = [*(t.start for t in cuts), self.offset + len(self.text)]
+        return [self.cut(a, b) for a, b in zip(starts, ends, strict=True)]
+
+    def conjuncts(self) -> list[Piece]:
+        """At every AND outside parentheses, CASE ... END and BETWEEN ... AND; whole if there is an OR."""
+        cuts: list[Token] = []
+        cases = betweens = 0
+        for token in self.tokens:
+            if token.depth:
+                continue
+            if token.upper == "CASE":
+                cases += 1
+            elif token.upper == "END":
+                cases -= 1
+            elif cases == 0 and token.upper == "BETWEEN":
+                betweens += 1
+            elif cases == 0 and token.upper == "OR":
+                return [self]
+            elif cases == 0 and token.upper == "AND":
+                if betweens:
+                    betweens -= 1
+                else:
+                    cuts.append(token)
+        starts = [self.offset, *(t.end for t in cuts)]
+        ends = [*(t.start for t in cuts), self.offset + len(self.text)]
+        found = [self.cut(a, b) for a, b in zip(starts, ends, strict=True)]
+        if len(found) == 1:
+            inner = self.unwrapped()
+            return [self] if inner is self else inner.conjuncts()
+        return [piece for part in found for piece in part.conjuncts()]
+
+    def unwrapped(self) -> Piece:
+        """Without parentheses around the whole."""
+        tokens = self.tokens
+        around = len(tokens) > 2 and tokens[0].text == "(" and tokens[-1].text == ")"
+        if around and all(t.depth > 0 for t in tokens[1:-1]):
+            return self.cut(tokens[0].end, tokens[-1].start).unwrapped()
+        return self
+
+
+def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
+    from sqlglot.dialects import Spark
+
+    try:
+        found = Spark().tokenize(text)
+    except TokenError as error:
+        raise TranslationError(Problem(offset, "bad-query", f"the query cannot be read: {error}")) from None
+    depth, last = 0, -1
+    for token in found:
+        if token.start <= last:
+            continue  # `10L` comes as three tokens of one place
+        last = token.end
+        word = text[token.start : token.end + 1]
+        if word in _CLOSE:
+            depth -= 1
+        yield Token(word, token.start + offset, token.end + 1 + offset, max(depth, 0))
+        if word in _OPEN:
+            depth += 1
+
+
+_QUOTED = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)""", re.DOTALL)
+
+
+def one_line(text: str) -> str:
+    """White space made single, except inside strings and quoted names."""
+    parts = _QUOTED.split(text)
+    for at, part in enumerate(parts):
+        parts[at] = part.replace("\n", "\\n") if at % 2 else re.sub(r"\s+", " ", part)
+    return "".join(parts).strip()
+
+
+def plain(name: str) -> str:
+    """A name as it is compared: Spark ignores case, quoted or not."""
+    return name.strip("`").replace("``", "`").lower()
+
+
+def quoted(name: str) -> str:
+    """A name as it is written: with quotes where it needs them."""
+    simple = name.replace("_", "a").isalnum() and not name[0].isdigit() and name.isascii()
+    return name if simple and name.upper() not in _RESERVED else "`" + name.replace("`", "``") + "`"
+
+
+# Words that would end or change a clause if a column of that name stood there without quotes.
+_RESERVED = frozenset(
+    [
+        "ALL",
+        "AND",
+        "ANTI",
+        "ANY",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CROSS",
+        "DISTINCT",
+        "ELSE",
+        "END",
+        "EXCEPT",
+        "FALSE",
+        "FILTER",
+        "FOR",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "HAVING",
+        "IN",
+        "INNER",
+        "INTERSECT",
+        "INTO",
+        "IS",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "LIKE",
+        "LIMIT",
+        "MINUS",
+        "NATURAL",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "ORDER",
+        "OUTER",
+        "OVER",
+        "RIGHT",
+        "SELECT",
+        "SEMI",
+        "SET",
+        "SOME",
+        "TABLE",
+        "THEN",
+        "TO",
+        "TRUE",
+        "UNION",
+        "UNIQUE",
+        "UNKNOWN",
+        "USING",
+        "VALUES",
+        "WHEN",
+        "WHERE",
+        "WINDOW",
+        "WITH",
+    ]
+)

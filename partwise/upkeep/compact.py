@@ -1,0 +1,78 @@
+"""Merges small files: same rows, other files. No revision, so nothing downstream is due."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from partwise import storage
+from partwise.ledger.commit import Entry
+from partwise.ledger.holding import holding
+from partwise.ledger.ledger import Ledger
+from partwise.storage import File, Handle
+from partwise.storage.paths import table_path
+from partwise.storage.schema import PART
+from partwise.upkeep.groups import TARGET, groups
+from partwise.upkeep.rewriting import rewrite_rows
+
+#: Seconds. Files younger than this are left alone: their parts are those that late rows come for most often.
+OLD = 3600.0
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """Files before and after, and the bytes that were written again."""
+
+    table: str
+    before: int
+    after: int
+    bytes: int
+
+
+def compact(
+    ledger: Ledger,
+    warehouse: str,
+    table: str,
+    now: Callable[[], float],
+    older_than: float = OLD,
+    target: int = TARGET,
+    passed: Callable[[str], None] = lambda point: None,
+) -> Compacted | None:
+    """Merge the small files of one table. None: there is nothing to merge. Raises Busy, Conflict."""
+    with holding(ledger, warehouse, table, now) as held:
+        passed("leased")
+        at = ledger.current(table)
+        if at.version is None:
+            return None
+        handle = storage.open_at(table_path(warehouse, table, at.generation), at.version)
+        if PART not in handle.columns:
+            return None  # a dimension: replaced as a whole each time
+        written = _written(handle)
+        limit = (now() - older_than) * 1000
+        chosen = groups(handle.files, lambda file: written[file.path] <= limit, target)
+        if not chosen:
+            return None
+        steps, adds = [], list[File]()
+        removes = [file for group in chosen for file in group]
+        for group in chosen:
+            steps.append(uuid.uuid4().hex[:16])
+            rewrite_rows(handle, group, steps[-1], target, None)
+            adds += storage.staged(handle.path, steps[-1])
+        passed("staged")
+        entry = Entry(table, at.generation, ledger.graph()[table].fingerprint, None, reason="compacted")
+        stored = {"kind": "compact", "entry": entry.to_json()}
+        version = storage.commit(handle, adds, removes, stored, data_change=False)
+        passed("committed")
+        ledger.commit(held, entry, version, now(), keep=True)
+        for step in steps:
+            storage.finish(handle.path, step)
+        count = len(handle.files)
+        return Compacted(table, count, count - len(removes) + len(adds), sum(file.size for file in removes))
+
+
+def _written(handle: Handle) -> dict[str, int]:
+    """When each file was written, in milliseconds."""
+    found = handle.table.get_add_actions(flatten=True)
+    paths, times = found.column("path").to_pylist(), found.column("modification_time").to_pylist()
+    return dict(zip(paths, times, strict=True))

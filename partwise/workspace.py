@@ -1,0 +1,150 @@
+"""A workspace: a folder with settings, definitions, landing files, tables and a ledger.
+
+    folder -> settings -> definitions -> ledger
+
+Whoever works on one (commands, Spark jobs, Airflow) starts here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from partwise.settings import FILE, BadSetting, Settings, read_settings
+
+if TYPE_CHECKING:
+    from partwise.definitions import Definitions
+    from partwise.ledger.define import Changes
+    from partwise.ledger.ledger import Ledger
+    from partwise.tables import Graph
+
+__all__ = ["BadSetting", "NoWorkspace", "Workspace", "find", "not_to_retire", "open_workspace"]
+
+
+class NoWorkspace(Exception):
+    """There is no workspace here; the message is meant for people."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """An existing folder and its settings."""
+
+    folder: Path
+    settings: Settings
+
+    @property
+    def definitions_folder(self) -> Path:
+        return self.folder / self.settings.definitions
+
+    @property
+    def warehouse(self) -> str:
+        return self.locate(self.settings.warehouse)
+
+    @property
+    def ledger_url(self) -> str:
+        """The ledger's URL; the path of an SQLite file is relative to the workspace."""
+        url = self.settings.ledger
+        prefix, slashes, path = url.partition(":///")
+        if not slashes or not prefix.startswith("sqlite") or not path or path.startswith(("/", ":", "file:")):
+            return url
+        return f"{prefix}:///{self.folder.absolute() / path}"
+
+    def locate(self, path: str) -> str:
+        """A path as written in settings and definitions: URLs stay, others are relative to the workspace.
+
+        `landing/...` lies in the landing folder, wherever the settings put that.
+        """
+        if "://" in path:
+            return path
+        first, slash, rest = path.partition("/")
+        landing = self.settings.landing
+        if first == "landing" and landing != "landing":
+            path = f"{landing.rstrip('/')}{slash}{rest}"
+        return path if "://" in path else str(self.folder.absolute() / path)
+
+    def load(self) -> Definitions:
+        """The definitions, with all of their problems. Never raises."""
+        from partwise.definitions import load
+
+        return load(_near(self.definitions_folder))
+
+    def open_ledger(self, now: float) -> Ledger:
+        """The ledger, made if there is none yet. Raises partwise.ledger.open.LedgerProblem."""
+        from partwise.ledger.open import open_ledger
+
+        if "?host=/" in self.ledger_url:  # a socket: perhaps that of the PostgreSQL of `partwise serve`
+            from partwise.serve.postgres import ensure_for
+
+            ensure_for(self.ledger_url)
+        return open_ledger(self.ledger_url, now)
+
+    def has_ledger(self) -> bool:
+        """Whether there may be a ledger: false only for an SQLite file that does not exist."""
+        prefix, slashes, path = self.ledger_url.partition(":///")
+        return not (slashes and prefix.startswith("sqlite") and path and not Path(path).exists())
+
+    def take_over(self, ledger: Ledger, definitions: Definitions, now: float) -> Changes:
+        """Let the ledger know the definitions as they are now."""
+        graph = definitions.graph()
+        return ledger.define(graph, now, not_to_retire(ledger.graph(), definitions))
+
+
+def not_to_retire(known: Graph, definitions: Definitions) -> frozenset[str]:
+    """Tables of the ledger that are not usable just now, but were not removed by their owner either.
+
+    A file that cannot be read may have held any of them: while there is an error, nothing is retired.
+    """
+    usable = definitions.usable
+    if not definitions.ok:
+        return frozenset(name for name in known.tables if name not in usable)
+    written = {name.lower() for name in definitions.tables}
+    return frozenset(
+        name
+        for name, table in known.tables.items()
+        if name not in usable and (table.helper_of or name).lower() in written
+    )
+
+
+def open_workspace(
+    given: str | None = None, environment: Mapping[str, str] | None = None, here: Path | None = None
+) -> Workspace:
+    """The workspace that is meant. Raises NoWorkspace or BadSetting."""
+    environment = os.environ if environment is None else environment
+    try:
+        folder = find(given, environment, here or Path.cwd())
+    except FileNotFoundError:
+        raise NoWorkspace("The folder you are in does not exist any more; go to another one.") from None
+    return Workspace(folder, read_settings(folder / FILE, environment))
+
+
+def find(given: str | None, environment: Mapping[str, str], here: Path) -> Path:
+    """`--workspace`, else PARTWISE_WORKSPACE, else the nearest parent with a partwise.yaml."""
+    for text, origin in ((given, "--workspace"), (environment.get("PARTWISE_WORKSPACE"), "PARTWISE_WORKSPACE")):
+        if text:
+            folder = (here / text).resolve()
+            if not folder.is_dir():
+                raise NoWorkspace(f"{origin}: there is no folder {text}. `partwise init {text}` makes a workspace.")
+            if not (folder / FILE).is_file() and not (folder / Settings().definitions).is_dir():
+                raise NoWorkspace(
+                    f"{origin}: {text} is not a workspace: it has neither {FILE} nor {Settings().definitions}/. "
+                    f"`partwise init {text}` makes it one."
+                )
+            return folder
+    for folder in (here, *here.parents):
+        if (folder / FILE).is_file():
+            return folder
+    raise NoWorkspace(
+        f"This is not a workspace: neither {here} nor a folder above it has a {FILE}. "
+        "Go to one, name it with --workspace DIR, or make one with `partwise init DIR`."
+    )
+
+
+def _near(path: Path) -> Path:
+    """Relative to where the user is, if that is shorter: it is what error messages show."""
+    try:
+        return path.relative_to(Path.cwd())
+    except (ValueError, OSError):
+        return path

@@ -1,0 +1,1 @@
+"""Airflow: DAG builder, sensor and trigger, operators, UI page."""

@@ -1,0 +1,117 @@
+"""DAGs of views and sources.
+
+required_parts_exist -> helper tables -> the view -> announce
+load -> announce
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG, IdentityMapper, Param, PartitionedAssetTimetable
+
+from partwise_airflow.announce import Announce
+from partwise_airflow.assets import ready
+from partwise_airflow.sensor import RequiredParts
+from partwise_airflow.specs import SourceSpec, ViewSpec
+from partwise_airflow.step import SparkLoad, SparkStep
+
+START = datetime(2020, 1, 1, tzinfo=UTC)
+#: A step that takes longer than this hangs.
+LONGEST_STEP = timedelta(hours=2)
+#: How long a run waits for parts that are not there.
+LONGEST_WAIT = timedelta(hours=12)
+
+
+class BadDefinition(Exception):
+    """Why there is no DAG; the message is what `partwise validate` says."""
+
+
+def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], application: str | None = None) -> DAG:
+    """The DAG of a view. `run` carries out a step with a Spark session, `application` is its file for spark-submit."""
+    spec = ViewSpec.from_json(raw)
+    limit = timedelta(seconds=spec.timeout) if spec.timeout else None
+    with DAG(
+        spec.name,
+        description=spec.description,
+        doc_md=spec.docs,
+        schedule=PartitionedAssetTimetable(assets=ready(spec.name), default_partition_mapper=IdentityMapper()),
+        start_date=START,
+        catchup=False,
+        tags=["partwise", "view", *spec.tags],
+        max_active_runs=8,  # a run that waits counts as well, and must not keep others from starting
+        default_args={"owner": spec.owner},
+        params={
+            "part": Param(
+                None,
+                type=["null", "string"],
+                title="Part or range",
+                description="For example 2026-10-03T10:05 or 2026-10-03T10:00..2026-10-03T12:00 (UTC), which is then "
+                "computed even if nothing has changed. Empty: whatever is due.",
+            )
+        },
+    ) as dag:
+        last: Any = RequiredParts(
+            task_id="required_parts_exist",
+            table=spec.name,
+            workspace=spec.workspace,
+            timeout=(limit or LONGEST_WAIT).total_seconds(),
+            retries=3,
+            retry_delay=timedelta(seconds=5),
+        )
+        for at, table in enumerate(spec.tables):
+            step = _step(spec, at, run, application, execution_timeout=limit or LONGEST_STEP)
+            step.doc_md = f"Computes what is due of `{table.name}`."
+            last >> step
+            last = step
+        last >> _announce(spec)
+    return dag
+
+
+def _step(spec: ViewSpec, at: int, run: Callable[..., Any], application: str | None, **kwargs: Any) -> Any:
+    table = spec.tables[at]
+    kwargs |= {"task_id": table.name, "table": table.name, "view": spec.name, "length": table.length}
+    kwargs |= {"view_length": spec.tables[-1].length, "first": at == 0, "workspace": spec.workspace}
+    if spec.engine == "submit":
+        from partwise_airflow.submit import SubmitStep
+
+        return SubmitStep(application=application, **kwargs)
+    return SparkStep(run=run, **kwargs)
+
+
+def _announce(spec: ViewSpec | SourceSpec) -> Announce:
+    return Announce(
+        task_id="announce",
+        table=spec.name,
+        workspace=spec.workspace,
+        retries=3,
+        retry_delay=timedelta(seconds=5),
+    )
+
+
+def source_dag(raw: dict[str, Any], *, run: Callable[..., Any], look: Callable[[str], bool]) -> DAG:
+    """The DAG of a source or dimension: takes in what is new, closes parts, announces."""
+    spec = SourceSpec.from_json(raw)
+    with DAG(
+        spec.name,
+        description=spec.description,
+        doc_md=spec.docs,
+        schedule=timedelta(seconds=spec.poll) if spec.poll else None,
+        start_date=START,
+        catchup=False,
+        tags=["partwise", spec.kind, *spec.tags],
+        max_active_runs=1,
+        default_args={"owner": spec.owner},
+    ) as dag:
+        load = SparkLoad(
+            task_id="load",
+            table=spec.name,
+            run=run,
+            look=look,
+            workspace=spec.workspace,
+            execution_timeout=LONGEST_STEP,
+        )
+        load >> _announce(spec)
+    return dag

@@ -1,0 +1,61 @@
+"""What a DAG file holds: everything that its DAG is made of, as plain data.
+
+Definitions are read where stubs are rendered. Whoever parses a stub (for every task of every run) reads no YAML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One Spark task: a table and its part length in seconds."""
+
+    name: str
+    length: int
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """`tables` are the generated helpers in the order of computing, and at last the view itself."""
+
+    name: str
+    tables: tuple[TableSpec, ...]
+    workspace: str
+    description: str
+    docs: str
+    owner: str
+    tags: tuple[str, ...]
+    engine: str
+    timeout: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> ViewSpec:
+        tables = tuple(TableSpec(**table) for table in raw["tables"])
+        return cls(**{**raw, "tables": tables, "tags": tuple(raw["tags"])})
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """A source or dimension. `poll` in seconds; None: it is loaded when somebody asks for it."""
+
+    name: str
+    kind: str
+    workspace: str
+    description: str
+    docs: str
+    owner: str
+    tags: tuple[str, ...]
+    poll: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> SourceSpec:
+        return cls(**{**raw, "tags": tuple(raw["tags"])})

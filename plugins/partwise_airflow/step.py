@@ -1,0 +1,119 @@
+"""The tasks that compute: a step goes to Spark as JSON, a report comes back.
+
+What Spark does with it is a function of `spark_jobs` that the DAG file hands in: this package imports no Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from partwise.ledger.announcements import begin
+from partwise_airflow.asked import Asked, asked_of
+from partwise_airflow.place import ledger_at
+from partwise_airflow.request import request
+
+#: Steps that run at once share this pool.
+POOL = "spark"
+CONNECT = "spark_connect"
+#: Spark tasks are tried again: drivers and connections come and go.
+RETRIES = {
+    "retries": 4,
+    "retry_delay": timedelta(seconds=5),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=2),
+}
+
+
+class SparkStep(PySparkOperator):
+    """One table of a view, through Spark Connect."""
+
+    ui_color = "#f6e3c5"
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        view: str,
+        length: int,
+        view_length: int,
+        first: bool,
+        run: Callable[..., Any],
+        workspace: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        for name, value in {"conn_id": CONNECT, "pool": POOL, "max_active_tis_per_dag": 1, **RETRIES}.items():
+            kwargs.setdefault(name, value)
+        super().__init__(python_callable=run, show_return_value_in_logs=False, **kwargs)
+        self.table, self.view, self.workspace = table, view, workspace
+        self.length, self.view_length, self.first = length, view_length, first
+
+    def execute(self, context: Any) -> Any:
+        asked = asked_of(context)
+        if self.first:
+            begun(self.workspace, self.view, asked, context["run_id"])
+        self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context["run_id"])}
+        return passed(super().execute(context))
+
+
+def begun(workspace: str | None, view: str, asked: Asked, run: str) -> None:
+    """Before the first step of a run: what somebody asked for is marked; else the run takes what is due from now on."""
+    with ledger_at(workspace, take_over=True) as (_, ledger):
+        if asked.requested and asked.parts is not None:
+            request(ledger, view, asked.parts)
+        else:
+            with ledger.database.writing(time.time()) as w:
+                begin(w, view, run)
+
+
+def step_of(task: Any, asked: Asked, run: str) -> str:
+    """The step as JSON. Helpers always compute whatever is due."""
+    step = {"workspace": task.workspace, "table": task.table, "parts": asked.of(task.view_length, task.length)}
+    return json.dumps(step | {"only": asked.requested and task.table == task.view, "run": run})
+
+
+def passed(report: dict[str, Any]) -> dict[str, Any]:
+    """The report, unless parts have failed: their content is what it was before, and the task says why."""
+    if report["failed"]:
+        told = "\n".join(f"{report['table']}[{part}]: {message}" for part, message in report["failed"].items())
+        raise AirflowException(told) if report["again"] else AirflowFailException(told)
+    return report
+
+
+class SparkLoad(PySparkOperator):
+    """Takes in what is new in a source or dimension. Whether there is anything is found out without Spark."""
+
+    ui_color = "#d5e5f2"
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        run: Callable[..., Any],
+        look: Callable[[str], bool],
+        workspace: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        # Not in the pool: looking for news must not wait for long steps. A source never has two of these at once.
+        # It is not tried for long either: the next look comes soon.
+        for name, value in {"conn_id": CONNECT, "retries": 2, "retry_delay": timedelta(seconds=5)}.items():
+            kwargs.setdefault(name, value)
+        super().__init__(python_callable=run, show_return_value_in_logs=False, **kwargs)
+        self.table, self.look, self.workspace = table, look, workspace
+
+    def execute(self, context: Any) -> Any:
+        step = json.dumps({"workspace": self.workspace, "table": self.table, "run": context["run_id"]})
+        if not self.look(step):
+            raise AirflowSkipException(f"{self.table}: nothing new has arrived")
+        self.op_kwargs = {**self.op_kwargs, "step": step}
+        report = super().execute(context)
+        if report["refused"] and not (report["files"] or report["closed"] or report["changed"]):
+            told = "\n".join(f"{item['file']}: {item['message']}".lstrip(": ") for item in report["refused"])
+            raise AirflowFailException(f"{self.table}: {told}")
+        return report

@@ -1,0 +1,45 @@
+"""Every night: completes the ledger, applies `keep`, merges small files of old parts.
+
+Each task is a command that can be run by hand as well, beside everything else: they write tables as steps do.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG, CronTriggerTimetable
+
+DAG_ID = "partwise_upkeep"
+COMMANDS = ("reconcile", "retain", "compact")
+
+
+def upkeep_dag(spec: dict[str, Any], **_: Any) -> DAG:
+    with DAG(
+        DAG_ID,
+        description="Completes the ledger, applies `keep`, merges small files",
+        doc_md=__doc__,
+        # Without a start date the first run is the next night, and not the last one as soon as the DAG is there.
+        schedule=CronTriggerTimetable("30 2 * * *", timezone="UTC"),
+        catchup=False,
+        max_active_runs=1,
+        tags=["partwise"],
+        default_args={"owner": "partwise", "retries": 2, "retry_delay": timedelta(minutes=5)},
+    ) as dag:
+        before: Any = None
+        for command in COMMANDS:
+            words = [sys.executable, "-m", "partwise.cli", command, "--workspace", spec["workspace"]]
+            task = BashOperator(
+                task_id=command,
+                bash_command=shlex.join(words),
+                append_env=True,
+                trigger_rule="all_done",  # what one cannot do is no reason to leave out the others
+                execution_timeout=timedelta(hours=4),
+            )
+            if before is not None:
+                before >> task
+            before = task
+    return dag

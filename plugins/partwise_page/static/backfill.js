@@ -1,0 +1,64 @@
+// "Backfill this range": first what it would do, then the button that does it.
+import { ask, send } from "./api.js";
+import { chip, make, replace } from "./dom.js";
+import { airflowLink } from "./link.js";
+import { duration, plural } from "./time.js";
+
+const WORDS = { "asked for": "is recomputed", "needed first": "is needed first", follows: "follows, where what it reads changes" };
+
+export function backfillForm(table, range, wanted) {
+  const result = make("div.plan");
+  const field = make("input", { value: range, "aria-label": "Range", size: "34", spellcheck: "false" });
+  const upstream = make("input", { type: "checkbox" });
+  const downstream = make("input", { type: "checkbox", checked: true });
+  const values = () => ({ table, range: field.value, upstream: upstream.checked, downstream: downstream.checked });
+  const plan = make("button", { type: "submit" }, "Show the plan");
+  const form = make("form.backfill", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      plan.disabled = true;
+      try {
+        const [found, rights] = await Promise.all([ask("backfill", values()), ask("rights", { table })]);
+        replace(result, shown(found, rights, () => start(values(), result, wanted)));
+      } catch (why) {
+        replace(result, make("p.problem", {}, why.message));
+      }
+      plan.disabled = false;
+    },
+    oninput: () => replace(result),
+  },
+  make("h3", {}, "Backfill this range"),
+  make("p", {}, field),
+  make("p.quiet", {}, make("label", {}, upstream, " also what it is computed from "), make("label", {}, downstream, " and what follows")),
+  plan,
+  result);
+  return form;
+}
+
+function shown(found, rights, go) {
+  return [
+    make("table.lines", {},
+      make("tr", {}, ["table", "parts", "", "time"].map((text) => make("th", {}, text))),
+      found.lines.map((line) => make("tr", {},
+        make("td", {}, line.table),
+        make("td.number", { title: line.parts }, line.count.toLocaleString()),
+        make("td", {}, WORDS[line.why] ?? line.why),
+        make("td.number", {}, duration(line.seconds))))),
+    found.notes.map((note) => make("p", {}, note)),
+    rights.backfill
+      ? make("p", {}, make("button.primary", { onclick: (event) => { event.preventDefault(); event.target.disabled = true; go(); } },
+          `Backfill ${plural(found.parts, "part")}`))
+      : make("p.quiet", {}, "You may look, but not start runs of this view."),
+  ];
+}
+
+async function start(values, result, wanted) {
+  try {
+    const run = await send("backfill", values);
+    const path = `/dags/${run.dag}/runs/${encodeURIComponent(run.run)}`;
+    replace(result, make("p.started", { role: "status" }, chip("building", "started"), " ", airflowLink(path, run.run)));
+    wanted.changed();
+  } catch (why) {
+    replace(result, make("p.problem", {}, why.message));
+  }
+}

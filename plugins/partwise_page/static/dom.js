@@ -1,0 +1,37 @@
+// Elements without innerHTML: names and messages come from people and are only ever text.
+export function make(tag, attributes = {}, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const element = document.createElement(name || "div");
+  if (classes.length) element.className = classes.join(" ");
+  return fill(element, attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key === "style") element.style.cssText = value; // as an attribute the page's own policy would refuse it
+    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+export function replace(element, ...children) {
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function chip(word, text = word) {
+  return make("span.chip", { "data-state": word }, make("i"), text);
+}
+
+export function say(text) {
+  byId("spoken").textContent = text;
+}

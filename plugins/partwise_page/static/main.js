@@ -1,0 +1,285 @@
+// The page: what is shown follows from one state, the state follows from the link, and every few seconds from the ledger.
+import { ask, askHeat, forgetHeat } from "./api.js";
+import { byId, chip, make, replace } from "./dom.js";
+import { HeatMap } from "./heat.js";
+import { fromLink, rangeOf, toLink } from "./link.js";
+import { closePanel, openPart, openRange } from "./panel.js";
+import { followTheme } from "./theme.js";
+import { local, partText, plural, utc, zone } from "./time.js";
+
+const EVERY = 5000;
+const CELL = 7; // pixels that a cell should have at least
+const LONGEST = 50 * 365 * 86400;
+
+const state = { view: "heat", since: null, helpers: false, ...fromLink() };
+let shown = null; // [begin, end] in seconds, or null for the newest parts
+let known = ""; // what the open view was made from
+let timer = 0;
+
+const heat = new HeatMap({
+  open: (selection) => select(selection),
+  hover: (selection, event) => hover(selection, event),
+  table: (name) => go({ view: "table", table: name, part: null, range: null }),
+  pan: (share) => pan(share),
+  zoom: (factor, moment) => zoom(factor, moment),
+});
+const actions = {
+  close: () => { closePanel(); heat.selected = null; go({ part: null, range: null, table: state.view === "heat" ? null : state.table }); },
+  go: (table, part) => reveal(table, part),
+  table: (name) => go({ view: "table", table: name, part: null, range: null }),
+  changed: () => refresh(),
+  zoomTo: (begin, end) => look(begin, end),
+};
+
+function go(change) {
+  Object.assign(state, change);
+  toLink(state);
+  render();
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  try {
+    const width = byId("cells").parentElement.clientWidth || 1000;
+    const wanted = { cells: Math.max(20, Math.min(1500, Math.floor(width / CELL))), within: state.since ?? 86400 };
+    const data = await askHeat(shown ? { from: shown[0], to: shown[1], ...wanted } : wanted);
+    byId("live").dataset.state = "live";
+    byId("live").textContent = "live";
+    if (data) {
+      heat.show(data);
+      if (!performance.getEntriesByName("cells").length) performance.mark("cells");
+      byId("stretch").textContent = `${zone}`;
+      byId("stretch").title = `${local(data.begin)} to ${local(data.end)}; a cell is at least ${data.resolution} seconds`;
+      legend(data.states);
+      if (known !== String(data.sequence)) {
+        known = String(data.sequence);
+        renderViews();
+        reopen();
+      }
+      document.body.dataset.sequence = data.sequence;
+    }
+  } catch (why) {
+    byId("live").dataset.state = "lost";
+    byId("live").textContent = why instanceof TypeError ? "not reachable" : why.message;
+    if (!heat.data) replace(byId("labels"), make("p.nothing.problem", {}, why.message));
+  }
+  document.body.dataset.ready = "true";
+  timer = setTimeout(() => (document.hidden ? later() : refresh()), EVERY);
+}
+
+const later = () => document.addEventListener("visibilitychange", refresh, { once: true });
+
+// The panel again, as the ledger is now; a form that somebody fills in is left alone.
+function reopen() {
+  const panel = byId("panel");
+  if (panel.hidden || panel.contains(document.activeElement) || panel.querySelector(".plan")?.childElementCount) return;
+  openState();
+}
+
+let legendFor = "";
+function legend(states) {
+  const text = JSON.stringify(states);
+  if (text === legendFor) return;
+  legendFor = text;
+  replace(byId("legend"), states.filter((each) => each.word !== "none").map((each) => {
+    const item = chip(each.word);
+    item.title = each.meaning;
+    return item;
+  }));
+}
+
+function render() {
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
+    if (button.dataset.view === "table") {
+      button.hidden = !state.table;
+      button.textContent = state.table ?? "Table";
+    }
+  }
+  byId("heat").hidden = state.view === "lineage";
+  byId("heat").dataset.small = String(state.view === "table");
+  byId("lineage").hidden = state.view !== "lineage";
+  byId("table").hidden = state.view !== "table";
+  renderViews();
+  openState();
+}
+
+let rendering = 0;
+async function renderViews() {
+  const mine = (rendering += 1);
+  if (!heat.data) return;
+  if (state.view === "table" && !heat.rows.has(state.table)) {
+    // A DAG that is no table of ours, or a name that is gone: everything is shown.
+    Object.assign(state, { view: "heat", table: null });
+    return render();
+  }
+  try {
+    if (state.view === "table") {
+      const { related } = await import("./flow.js");
+      const { edges } = await ask("lineage", { helpers: true });
+      if (mine !== rendering) return;
+      heat.focus = related(state.table, edges);
+      heat.arrange();
+      const { showTable } = await import("./tab.js");
+      const place = byId("table");
+      const top = place.scrollTop;
+      await showTable(place, state.table, { ...actions, close: () => go({ view: "heat", table: null, part: null, range: null }) });
+      place.scrollTop = top;
+      return;
+    }
+    if (heat.focus) {
+      heat.focus = null;
+      heat.arrange();
+    }
+    if (state.view === "lineage") {
+      const { showLineage } = await import("./flow.js");
+      await showLineage(byId("lineage"), state, { ...actions, helpers: (on) => go({ helpers: on }) });
+    }
+  } catch (why) {
+    replace(byId(state.view === "table" ? "table" : "lineage"), make("p.problem", {}, why.message));
+  }
+}
+
+// What the state says about the panel.
+function openState() {
+  const row = state.table ? heat.rows.get(state.table) : null;
+  if (row && (state.part || (row.kind === "dimension" && state.view === "heat"))) openPart(state.table, state.part, actions);
+  else if (row && state.range && row.kind !== "dimension") {
+    const [begin, end] = rangeOf(state.range) ?? [];
+    const last = begin === undefined ? 0 : Math.ceil(end / row.length) * row.length;
+    if (last) openRange({ table: row.table, begin, end: last, row }, actions);
+  } else closePanel();
+}
+
+function select(selection) {
+  const { table, begin, end, row } = selection;
+  const one = row.kind === "dimension" || end - begin <= row.length;
+  const first = one && row.kind !== "dimension" ? partText(begin, row.length) : null;
+  const range = one ? null : `${partText(begin, row.length)}..${partText(end - row.length, row.length)}`;
+  go({ table, part: first, range, ...(row.kind === "dimension" ? { view: "heat" } : {}) });
+}
+
+// A part from a link in the panel: bring it into sight.
+function reveal(table, part) {
+  const row = heat.rows.get(table);
+  go({ table: state.view === "table" ? state.table : table, part: null, range: null });
+  if (row?.helper_of) heat.unfolded.add(row.helper_of);
+  Object.assign(state, { table, part });
+  toLink(state);
+  if (row && part) {
+    const [begin] = rangeOf(part) ?? [];
+    heat.arrange();
+    heat.put(heat.cell(row, begin));
+    heat.selected = heat.cursor;
+    const { begin: from, end: to } = heat.data;
+    if (begin < from || begin >= to) look(begin - (to - from) / 2, begin + (to - from) / 2);
+  }
+  openPart(table, part, actions);
+}
+
+function look(begin, end) {
+  const span = Math.min(Math.max(60, end - begin), LONGEST);
+  const middle = (begin + end) / 2;
+  shown = [Math.round(middle - span / 2), Math.round(middle + span / 2)];
+  byId("span").value = "";
+  return refresh();
+}
+
+function pan(share) {
+  const { begin, end } = heat.data;
+  look(begin + share * (end - begin), end + share * (end - begin));
+}
+
+function zoom(factor, moment) {
+  const { begin, end } = heat.data;
+  const around = moment ?? heat.cursor?.begin ?? (begin + end) / 2;
+  const at = around >= begin && around <= end ? around : (begin + end) / 2;
+  look(at - (at - begin) * factor, at + (end - at) * factor);
+}
+
+function newest() {
+  shown = null;
+  byId("span").value = "";
+  forgetHeat();
+  return refresh();
+}
+
+let hovering = 0;
+function hover(selection, event) {
+  const tip = byId("tip");
+  clearTimeout(hovering);
+  if (!selection || selection.word === "none") {
+    tip.hidden = true;
+    return;
+  }
+  const { table, begin, end, row, word } = selection;
+  const head = [make("b", {}, table), " ", chip(word)];
+  const whole = row.kind === "dimension";
+  const times = whole ? null : [make("div", {}, `${local(begin)} – ${local(end)}`), make("div.quiet", {}, utc(begin))];
+  replace(tip, make("div", {}, head), times);
+  tip.hidden = false;
+  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
+  tip.style.top = `${Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 60)}px`;
+  hovering = setTimeout(async () => {
+    try {
+      const found = await ask("cell", { table, from: begin, to: end });
+      const counts = Object.entries(found.counts);
+      const said = found.count > 1 ? `${plural(found.count, "part")}: ${counts.map(([each, count]) => `${count} ${each}`).join(", ")}` : null;
+      const rows = found.revision ? `${plural(found.rows, "row")}, revision ${found.revision}` : null;
+      tip.append(...[said, rows, found.updated ? `last updated ${local(found.updated)}` : null].filter(Boolean).map((text) => make("div", {}, text)));
+    } catch {
+      // the tip stays as it is
+    }
+  }, 120);
+}
+
+function listen() {
+  for (const button of document.querySelectorAll("[data-view]")) button.onclick = () => go({ view: button.dataset.view });
+  const time = { left: () => pan(-0.5), right: () => pan(0.5), out: () => zoom(2), in: () => zoom(0.5), newest };
+  for (const button of document.querySelectorAll("[data-time]")) button.onclick = time[button.dataset.time];
+  byId("span").onchange = (event) => {
+    const span = Number(event.target.value);
+    if (!span) return newest();
+    const value = event.target.value;
+    look(heat.data.end - span, heat.data.end).then(() => (byId("span").value = value));
+  };
+  if (state.since) byId("since").value = state.since;
+  byId("since").onchange = (event) => { go({ since: event.target.value }); refresh(); };
+  byId("only").onchange = (event) => { heat.only = event.target.checked; heat.draw(); };
+  byId("search").oninput = (event) => { heat.filter = event.target.value; heat.arrange(); };
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") return actions.close();
+    if (event.target.matches?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const keys = { "/": () => byId("search").focus(), "+": time.in, "=": time.in, "-": time.out, "[": time.left, "]": time.right, 0: newest };
+    if (!(event.key in keys)) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  addEventListener("hashchange", () => {
+    Object.assign(state, { view: "heat", table: null, part: null, range: null }, fromLink());
+    start();
+  });
+}
+
+// Where the link points, if it names a part or a range; else the newest parts.
+async function start() {
+  const named = state.range ?? state.part;
+  const range = named ? rangeOf(named) : null;
+  shown = null;
+  if (range) {
+    const around = Math.max(range[1] - range[0], 1800) * (state.range ? 0.25 : 1);
+    shown = [Math.floor(range[0] - around), Math.ceil(range[1] + around)];
+  }
+  await refresh();
+  render();
+  if (range && heat.rows.has(state.table)) {
+    heat.cursor = heat.cell(heat.rows.get(state.table), range[0]);
+    heat.selected = { ...heat.cursor, end: Math.max(heat.cursor.end, state.range ? range[1] : 0) };
+    heat.draw();
+  }
+}
+
+followTheme(() => heat.recolour());
+listen();
+start();
+window.partsPage = { boxOf: (table, moment) => heat.boxOf(table, moment), state }; // for tests and the curious

@@ -1,0 +1,76 @@
+// One table: its definition, the queries as they run, charts of its parts and steps, its sources' lateness, its checks.
+import { ask } from "./api.js";
+import { bars } from "./charts.js";
+import { chip, make, replace } from "./dom.js";
+import { highlight } from "./sql.js";
+import { duration, local, plural } from "./time.js";
+
+export async function showTable(place, name, wanted) {
+  const found = await ask("table", { table: name });
+  replace(place,
+    make("div.head", {},
+      make("h2", {}, found.table, make("small", {}, ` ${found.kind}${found.length ? `, parts of ${found.length}` : ""}`)),
+      make("button.close", { title: "Back to all tables", "aria-label": "Close", onclick: wanted.close }, "✕")),
+    found.description ? make("p", {}, found.description) : null,
+    found.problem ? make("p.problem", {}, found.problem) : null,
+    make("dl.facts", {}, facts(found, wanted)),
+    make("div.columns", {},
+      make("div", {}, chart("Rows per part", found.parts, (point) => point.rows, (point) => `${point.part}: ${plural(point.rows, "row")}, revision ${point.revision}`, (point) => wanted.go(name, point.part)),
+        found.kind === "view" || found.kind === "helper"
+          ? chart("Seconds per step", found.steps, (step) => step.seconds, (step) => `${local(step.at)}: ${plural(step.parts, "part")}, ${plural(step.rows, "row")} in ${duration(step.seconds)}`)
+          : null,
+        found.lateness.map(lateness), checks(found)),
+      make("div", {}, definition(found), found.queries.map((query) => [
+        make("h3", {}, query.table === found.table ? query.title : `${query.table}: ${query.title}`), highlight(query.sql)]))));
+}
+
+function facts(found, wanted) {
+  const names = (list) => list.map((name) => [make("button.link", { onclick: () => wanted.table(name) }, name), " "]);
+  const lines = [
+    ["Strategy", found.choice || null],
+    ["Starts", found.start],
+    ["Requires", found.requires.length ? found.requires.join(", ") : null],
+    ["Feeds", found.feeds.length ? names(found.feeds) : null],
+    ["Owner", found.owner],
+    ["Tags", found.tags.length ? found.tags.join(", ") : null],
+  ];
+  const notes = found.notes.map((note) => ["Note", note]);
+  return [...lines, ...notes].filter(([, value]) => value).map(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]);
+}
+
+function chart(title, points, value, text, click) {
+  if (!points.length) return [make("h3", {}, title), make("p.quiet", {}, "Nothing to show yet.")];
+  return [make("h3", {}, title, make("small", {}, ` the last ${points.length}`)), bars(points, value, text, click)];
+}
+
+function lateness(source) {
+  if (!source.rows) return null;
+  const most = Math.max(...source.curve.map((delay) => delay.share));
+  return [
+    make("h3", {}, `How late rows of ${source.source} come`),
+    make("table.delays", {}, source.curve.filter((delay) => delay.rows || delay.seconds === 0).map((delay) => make("tr", {},
+      make("td", {}, delay.seconds === 0 ? delay.within : `within ${delay.within}`.replace("within longer", "later")),
+      make("td.barcell", {}, make("span.bar", { style: `width:${(100 * delay.share) / (most || 1)}%` })),
+      make("td.number", {}, `${(100 * delay.share).toFixed(delay.share < 0.1 ? 1 : 0)} %`),
+      make("td.number.quiet", {}, delay.rows.toLocaleString())))),
+    make("p.quiet", {}, `${plural(source.late, "row")} of ${source.rows.toLocaleString()} came for parts that existed already.`),
+  ];
+}
+
+function checks(found) {
+  if (!found.expectations.length && !found.checks.length) return null;
+  return [
+    make("h3", {}, "Checks"),
+    make("ul", {}, found.expectations.map((name) => make("li", {}, make("code", {}, name)))),
+    found.checks.length
+      ? make("table.lines", {}, found.checks.map((line) => make("tr", {},
+          make("td", {}, chip(line.ok ? "fresh" : "failed", line.ok ? "passed" : line.outcome)),
+          make("td", {}, line.part ?? ""), make("td", {}, line.ok ? line.check : line.message))))
+      : make("p.quiet", {}, "They have not run yet."),
+  ];
+}
+
+function definition(found) {
+  if (!found.definition) return null;
+  return [make("h3", {}, "Definition", make("small", {}, ` ${found.file ?? ""}`)), make("pre.code", {}, found.definition)];
+}

@@ -1,0 +1,13 @@
+"""What Airflow loads at start: the listeners that note the reasons of runs and make tasks start quicker."""
+
+from __future__ import annotations
+
+from airflow.plugins_manager import AirflowPlugin
+
+from partwise_airflow.notes import Notes
+from partwise_airflow.preload import Preload
+
+
+class PartwisePlugin(AirflowPlugin):
+    name = "partwise"
+    listeners = [Notes(), Preload()]  # noqa: RUF012  # Airflow's way to declare them

@@ -1,0 +1,1 @@
+"""Spark carries out steps: read pinned inputs, compute, check, commit."""

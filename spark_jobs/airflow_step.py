@@ -1,0 +1,268 @@
+"""What Airflow's tasks call: a step as JSON and a Spark session go in, a report as JSON comes out.
+
+    {"workspace": "/data/shop", "table": "revenue", "parts": "2026-10-03", "only": true, "run": "manual__..."}
+
+Everything that is due and ready is computed, or of that `only` the `parts` that are named. DAG files import this
+module when they are parsed, so nothing heavy is imported before a step runs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from partwise.parts import Parts
+    from partwise.workspace import Workspace
+    from spark_jobs.engine import Engine
+    from spark_jobs.step import Report
+
+log = logging.getLogger("partwise.step")
+
+#: Seconds to wait for somebody else who writes the table; then the task fails and is tried again.
+PATIENCE = 90.0
+#: A step has a bounded number of parts. After so many steps the rest is left to the next run.
+ROUNDS = 10
+_TRIES = 10
+
+
+def run_table(step: str, spark: SparkSession) -> dict[str, Any]:
+    """Compute one table of a view."""
+    from partwise.parts import Parts, parse_range
+
+    asked = json.loads(step)
+    with _engine(spark, asked) as (engine, _):
+        table = engine.definitions.graph()[asked["table"]]
+        parts = Parts.of(parse_range(asked["parts"], table.length)) if asked.get("parts") else None
+        return _compute(engine, table.name, parts, limit=parts if asked.get("only") else None)
+
+
+def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
+    """Compute what belongs to a backfill in one table, by what has changed since it began."""
+    from partwise.ledger import backfills
+    from partwise.parts import Parts
+
+    asked = json.loads(step)
+    with _engine(spark, asked) as (engine, _):
+        graph = engine.ledger.graph()
+        with engine.ledger.database.writing(engine.now()) as w:
+            backfills.beat(w, asked["backfill"])
+            found = next((b for b in backfills.unfinished(w) if b.number == asked["backfill"]), None)
+            scope = {} if found is None else backfills.scope_of(w, graph, found)
+        parts = scope.get(asked["table"], Parts())
+        if not parts:
+            log.info("%s: nothing that it reads has changed", name)
+        return _compute(engine, asked["table"], parts, limit=parts)
+
+
+def _compute(engine: Engine, table: str, parts: Parts | None, limit: Parts | None) -> dict[str, Any]:
+    """Steps of one table; `parts` are those whose failures matter, `limit` those that may be computed."""
+    from partwise.parts import part_text
+
+    length = engine.definitions.graph()[table].length
+    done: list[dict[str, Any]] = []
+    failed: dict[int, str] = {}
+    for report in _steps(engine, table, limit):
+        done.append(_told(engine, report))
+        failed |= report.failed
+    again = _failures(engine, table, parts)
+    failed |= {p: message for p, (message, _) in again.items()}
+    if not done:
+        log.info("%s: nothing of it is due and ready", table)
+    return {
+        "table": table,
+        "steps": done,
+        "failed": {part_text(p, length): message for p, message in failed.items()},
+        "again": any(more for _, more in again.values()),
+    }
+
+
+def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
+    """Take in what is new in one source or dimension."""
+    from spark_jobs.ingest import ingest
+
+    asked = json.loads(step)
+    with _engine(spark, asked) as (engine, workspace):
+        done = ingest(engine, workspace, [asked["table"]])[0]
+        length = engine.definitions.graph()[done.source].length
+    found = {
+        "source": done.source,
+        "files": done.files,
+        "rows": done.rows,
+        "late_rows": done.late_rows,
+        "quarantined": done.quarantined,
+        "closed": _spans(done.closed, length),
+        "changed": _spans(done.changed, length),
+        "refused": [{"file": file, "message": message} for file, message in done.refused],
+    }
+    log.info("%s: %s files, %s rows, %s of them late, %s set aside", *list(found.values())[:5])
+    log.info("closed: %s; changed: %s", *(", ".join(found[key]) or "nothing" for key in ("closed", "changed")))
+    for file, message in done.refused:
+        log.warning("%s was refused: %s", file or done.source, message)
+    for note in done.notes:
+        log.warning("%s", note)
+    return found
+
+
+def anything_new(step: str) -> bool:
+    """Whether a source or dimension has anything to take in, found out without Spark. In doubt it has."""
+    from partwise.definitions import Dimension, Source
+    from partwise.ledger.catalog import settled
+    from partwise.ledger.files import files_of, intake_of
+    from partwise.ledger.runs import existing
+    from partwise.sources.files import to_read
+
+    asked = json.loads(step)
+    workspace = _workspace(asked)
+    definitions = workspace.load()
+    table = definitions.usable.get(asked["table"])
+    if not isinstance(table, Source | Dimension) or table.delta is not None:
+        return True
+    from spark_jobs.ingest.find import listing, look
+
+    ledger = workspace.open_ledger(time.time())
+    try:
+        known = ledger.graph().tables.get(table.name)
+        if known is None or known.fingerprint != definitions.graph()[table.name].fingerprint:
+            return True
+        with ledger.database.reading() as r:
+            files, intake = files_of(r, table.name), intake_of(r, table.name)
+            there, floor = existing(r, table.name), settled(r, table.name).floor
+    finally:
+        ledger.database.close()
+    marker = table.close.marker if isinstance(table, Source) else None
+    if to_read(look(listing(workspace, table.files, marker)).values(), files) or not (intake.last_file or files):
+        return True
+    if marker is None or not isinstance(table, Source):
+        return False
+    from spark_jobs.ingest.publish import markers
+
+    marked = markers(workspace, marker, table.part) - there
+    return bool(marked if floor is None else marked.within(floor, marked.last) if marked else marked)
+
+
+def _spans(parts: Parts, length: int) -> list[str]:
+    """Ranges as text; reports go through Airflow's database and stay short."""
+    from partwise.parts import range_text
+
+    found = [range_text(span, length) for span in parts.ranges[:20]]
+    return [*found, f"and {len(parts.ranges) - 20} more"] if len(parts.ranges) > 20 else found
+
+
+def _workspace(asked: dict[str, Any]) -> Workspace:
+    from partwise.workspace import open_workspace
+
+    return open_workspace(asked["workspace"])
+
+
+@contextmanager
+def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine, Workspace]]:
+    from spark_jobs.engine import Engine
+    from spark_jobs.session import MEANING
+
+    impatient(spark)
+    workspace = _workspace(asked)
+    for name, value in MEANING.items():
+        spark.conf.set(name, value)
+    if link := ui_link(spark):
+        log.info("Spark UI: %s", link)
+    ledger = workspace.open_ledger(time.time())
+    try:
+        definitions = workspace.load()
+        workspace.take_over(ledger, definitions, time.time())
+        most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
+        yield Engine(spark, ledger, definitions, workspace.warehouse, **most), workspace
+    finally:
+        ledger.database.close()
+
+
+def impatient(spark: SparkSession) -> None:
+    """A driver that is gone is given up after seconds: by default the client would go on for minutes."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=3000)])
+
+
+def ui_link(spark: SparkSession) -> str | None:
+    """Where people can watch the driver: PARTWISE_SPARK_UI, or what the driver says of itself."""
+    if given := os.environ.get("PARTWISE_SPARK_UI"):
+        return given
+    if spark.conf.get("spark.ui.enabled", "true") != "true":
+        return None
+    return f"http://{spark.conf.get('spark.driver.host', 'localhost')}:{spark.conf.get('spark.ui.port', '4040')}"
+
+
+def _steps(engine: Engine, table: str, asked: Parts | None) -> Iterator[Report]:
+    """Steps of one table until nothing of it is ready, or many have been done."""
+    from spark_jobs.step import run_step
+
+    for _ in range(ROUNDS):
+        report = _patiently(lambda: run_step(engine, table, asked), engine)
+        if report is None:
+            return
+        yield report
+        if not report.parts:
+            return
+
+
+def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | None:
+    """Losing against somebody else is ordinary: wait for them, then look again what is due."""
+    from partwise.ledger.leases import Busy, Fenced
+    from partwise.storage import Conflict
+
+    end, tries, told = engine.now() + PATIENCE, 0, False
+    while True:
+        try:
+            return step()
+        except Busy as why:
+            if engine.now() > end:
+                raise
+            if not told:
+                log.info("%s; waiting for it", why)
+                told = True
+            time.sleep(1)
+        except (Conflict, Fenced) as why:
+            tries += 1
+            if tries == _TRIES:
+                raise
+            log.info("somebody else was quicker (%s); looking again what is due", why)
+
+
+def _told(engine: Engine, report: Report) -> dict[str, Any]:
+    from partwise.parts import part_text, range_text
+
+    length = engine.definitions.graph()[report.table].length
+    spans = ", ".join(range_text(span, length) for span in report.parts.ranges[:3])
+    more = f" and {len(report.parts.ranges) - 3} more ranges" if len(report.parts.ranges) > 3 else ""
+    if report.parts:
+        log.info("%s[%s%s]: %s", report.table, spans, more, report.reason)
+        changed = "nothing changed" if not report.changed else f"{report.changed.count} of them changed"
+        log.info("%s parts, %s rows, %s, %.1f s", report.parts.count, report.rows, changed, report.seconds)
+    for p, message in report.failed.items():
+        log.error("%s[%s] failed: %s", report.table, part_text(p, length), message)
+    return {
+        "parts": _spans(report.parts, length),
+        "changed": _spans(report.changed, length),
+        "reason": report.reason,
+        "rows": report.rows,
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _failures(engine: Engine, table: str, parts: Parts | None) -> dict[int, tuple[str, bool]]:
+    """What the ledger says has failed of the parts that were asked for, and whether it will be tried again."""
+    from partwise.ledger.facts import LedgerFacts
+
+    if parts is None:
+        return {}
+    with engine.ledger.database.reading() as r:
+        found = LedgerFacts(r).failures().get(table, {})
+    return {p: (failure.message, failure.retry_at is not None) for p, failure in found.items() if p in parts}

@@ -1,0 +1,61 @@
+"""What the engine's commands start with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_of
+from partwise.workspace import Workspace
+
+if TYPE_CHECKING:
+    from spark_jobs.engine import Engine
+
+
+@contextmanager
+def engine_of(given: str | None) -> Iterator[tuple[Engine, Workspace]]:
+    """The engine of a workspace. Its ledger has taken over the definitions as they are now."""
+    workspace = workspace_of(given)
+    definitions = definitions_of(workspace)
+    with ledger_of(workspace, time.time()) as ledger:
+        workspace.take_over(ledger, definitions, time.time())
+        from spark_jobs.engine import Engine
+        from spark_jobs.session import session
+
+        spark = workspace.settings.spark
+        if sys.stderr.isatty():
+            print("starting Spark ...", end="\r", file=sys.stderr)
+        started = session(master=spark.master, remote=spark.remote, conf=spark.conf)
+        most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
+        yield Engine(started, ledger, definitions, workspace.warehouse, **most), workspace
+
+
+def names_of(engine: Engine, names: list[str] | None, *kinds: str) -> list[str] | None:
+    """Names as the user typed them, checked; None for all."""
+    graph = engine.definitions.graph()
+    return [table_of(graph, engine.definitions, name, *kinds).name for name in names] if names else None
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM let running steps finish; the second one ends at once, which is as safe, only less kind."""
+    stop = threading.Event()
+
+    def ask(number: int, frame: Any) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+        print("stopping: running steps finish first; once more stops at once", file=sys.stderr)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,80 @@
+"""Shows rows that were set aside and why; takes them in after all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.options import JsonOption, WorkspaceOption
+from partwise.cli.show import as_json, moment_text, plural, say, table
+from partwise.cli.stop import Stop, wrong_use
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="[release] [SOURCE]")] = None,
+    limit: Annotated[int, typer.Option(help="Rows to show.")] = 100,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Shows what was set aside and why. `quarantine release SOURCE` takes it in after all, where that is possible.
+
+    \b
+    Example:
+      partwise quarantine
+      partwise quarantine measurements
+      partwise quarantine release measurements
+    """
+    asked = list(words or [])
+    if asked[:1] == ["release"]:
+        if len(asked) != 2:
+            raise wrong_use("quarantine release takes one SOURCE.")
+        _release(asked[1], workspace, json)
+    elif len(asked) > 1:
+        raise wrong_use(f"quarantine takes one SOURCE, or `release SOURCE`; found {' '.join(asked)}.")
+    else:
+        _show(asked[0] if asked else None, limit, workspace, json)
+
+
+def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> None:
+    from partwise.ledger.files import quarantine_counts, quarantined
+
+    where = workspace_of(workspace)
+    definitions = definitions_of(where, quiet=True)
+    name = table_of(definitions.graph(), definitions, source, "source").name if source else None
+    if not where.has_ledger():
+        as_json({"counts": {}, "rows": []}) if json else say("Nothing was set aside.")
+        return
+    with ledger_of(where, time.time()) as ledger, ledger.database.reading() as r:
+        counts = {n: found for n, found in quarantine_counts(r).items() if name in (None, n)}
+        rows = quarantined(r, name, limit)
+    if json:
+        as_json({"counts": counts, "rows": [asdict(row) for row in rows]})
+        return
+    if not rows:
+        say("Nothing was set aside.")
+        return
+    zone = where.settings.timezone
+    shown = [(row.source, row.file or "", moment_text(row.at, zone), row.reason, row.row) for row in rows]
+    table(("source", "file", "when", "reason", "row"), shown)
+    total = sum(count for found in counts.values() for count in found.values())
+    say(f"{plural(total, 'row')} set aside" + (f", {len(rows)} shown." if total > len(rows) else "."))
+
+
+def _release(source: str, workspace: str | None, json: bool) -> None:
+    from spark_jobs.commands._opening import engine_of, names_of
+
+    with engine_of(workspace) as (engine, where):
+        from spark_jobs.commands.ingest import show, to_json
+        from spark_jobs.ingest import release
+        from spark_jobs.ingest.api import NotDone
+
+        names_of(engine, [source], "source")
+        try:
+            done = release(engine, where, source)
+        except NotDone as why:
+            raise Stop(str(why)) from None
+        as_json({"sources": [to_json(engine, done)]}) if json else show(engine, done)

@@ -1,0 +1,59 @@
+"""Completes the ledger after a crash; reports what it found."""
+
+from __future__ import annotations
+
+import time
+
+from partwise.cli.opening import definitions_of, ledger_of, workspace_of
+from partwise.cli.options import JsonOption, WorkspaceOption
+from partwise.cli.show import as_json, say
+
+
+def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
+    """Completes the ledger after a crash; reports what it found. Runs of views do the same by themselves.
+
+    Commits that the ledger does not know are adopted, leftovers of dead steps are removed, and what is due is
+    compared with what the records of all parts say.
+
+    \b
+    Example:
+      partwise reconcile
+    """
+    from partwise import storage
+    from partwise.ledger.leases import Busy
+    from spark_jobs.engine import Engine, adopt, sweep
+
+    where = workspace_of(workspace)
+    definitions = definitions_of(where)
+    adopted: dict[str, int] = {}
+    swept: dict[str, int] = {}
+    busy: dict[str, str] = {}
+    with ledger_of(where, time.time()) as ledger:
+        where.take_over(ledger, definitions, time.time())
+        engine = Engine(None, ledger, definitions, where.warehouse)  # type: ignore[arg-type]  # nothing is computed
+        for name in ledger.graph().order:
+            path = engine.path(name, ledger.current(name).generation)
+            if not storage.exists(path):
+                continue
+            try:
+                with engine.leased(name, adopting=False) as held:
+                    if count := adopt(engine, held):
+                        adopted[name] = count
+                    if count := sweep(engine, held):
+                        swept[name] = count
+            except Busy as why:
+                busy[name] = why.holder
+        repaired = sorted(ledger.audit(repair=True, now=time.time()))
+    if json:
+        as_json({"adopted": adopted, "swept": swept, "busy": busy, "repaired": repaired})
+        return
+    for name, count in adopted.items():
+        say(f"  {name}: {count} commit(s) that the ledger did not know")
+    for name, count in swept.items():
+        say(f"  {name}: leftovers of {count} dead step(s) removed")
+    for name, holder in busy.items():
+        say(f"  {name}: being written by {holder}, left alone", "yellow")
+    for name in repaired:
+        say(f"  {name}: what is due was not what the records of its parts say; set right", "yellow")
+    if not (adopted or swept or busy or repaired):
+        say("The ledger is complete.")

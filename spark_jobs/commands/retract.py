@@ -1,0 +1,38 @@
+"""Takes the rows of a file out of a source again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partwise.cli.options import JsonOption, SourceArgument, WorkspaceOption
+from partwise.cli.show import as_json
+from partwise.cli.stop import Stop
+
+
+def command(
+    source: SourceArgument,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="As it was loaded, any path to it, or its last name.")],
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Takes the rows of a file out again. It is loaded anew only if its content changes.
+
+    \b
+    Example:
+      partwise retract measurements landing/measurements/2026-10-03T10-00.csv
+    """
+    from spark_jobs.commands._opening import engine_of, names_of
+
+    with engine_of(workspace) as (engine, where):
+        from spark_jobs.commands.ingest import show, to_json
+        from spark_jobs.ingest import retract
+        from spark_jobs.ingest.api import NotDone
+
+        names_of(engine, [source], "source")
+        try:
+            done = retract(engine, where, source, file)
+        except NotDone as why:
+            raise Stop(str(why)) from None
+        as_json({"sources": [to_json(engine, done)]}) if json else show(engine, done)

@@ -1,0 +1,123 @@
+"""Loads what has arrived, then computes everything that is ready, until nothing is."""
+
+from __future__ import annotations
+
+import json as jsons
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.show import plural, say
+from partwise.parts import part_text, range_text
+
+if TYPE_CHECKING:
+    from spark_jobs.engine import Engine
+    from spark_jobs.step import Report
+
+
+def command(
+    views: Annotated[list[str] | None, typer.Argument(metavar="[VIEW]...", autocompletion=complete_views)] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+    no_ingest: Annotated[bool, typer.Option("--no-ingest", help="Computes only, loads nothing.")] = False,
+    accept: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--accept",
+            metavar="TABLE PART",
+            help="Publishes a part (or a range A..B) that failed its checks, as it is; who did it is recorded.",
+        ),
+    ] = None,
+) -> None:
+    """Loads new files, then computes everything that is ready, until nothing is.
+
+    With views: only these and what they are computed from. With --json: one object a step.
+
+    \b
+    Example:
+      partwise run
+      partwise run total_loss --json
+      partwise run --accept total_loss 2026-10-03T10:05
+    """
+    from spark_jobs.commands._opening import engine_of, names_of, stopping
+
+    with engine_of(workspace) as (engine, where), stopping() as stop:
+        from spark_jobs.run import run
+
+        wanted = names_of(engine, views, "view")
+        if accept is not None:
+            _accept(engine, *accept, json)
+        only = None if wanted is None else engine.definitions.graph().upstream(wanted)
+        failed = steps = 0
+        if not no_ingest:
+            failed = _ingest(engine, where, only, json)
+        for outcome in run(engine, only, stop):
+            if outcome.report is None:
+                continue
+            steps += 1
+            failed += len(outcome.report.failed)
+            print(jsons.dumps(as_json(engine, outcome.report))) if json else show(engine, outcome.report)
+        if not json:
+            say("Nothing to do." if not steps else f"{plural(steps, 'step')} done.")
+        if stop.is_set():
+            raise typer.Exit(130)
+        if failed:
+            raise typer.Exit(1)
+
+
+def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
+    from partwise.cli.checked import accept
+
+    table, parts, who = accept(engine.ledger, engine.definitions, name, part)
+    if not json:
+        spans = "" if table.kind == "dimension" else f"[{', '.join(range_text(s, table.length) for s in parts.ranges)}]"
+        say(f"  {table.name}{spans} is accepted by {who}, as it failed its checks.", "yellow")
+
+
+def _ingest(engine: Engine, where: Any, only: Any, json: bool) -> int:
+    """How many parts and files are held back since."""
+    from spark_jobs.commands.ingest import show as show_loaded
+    from spark_jobs.ingest import ingest
+
+    fed = [n for n in engine.definitions.usable if engine.definitions.graph()[n].kind != "view"]
+    bad = 0
+    for loaded in ingest(engine, where, [name for name in fed if only is None or name in only]):
+        bad += len(loaded.failed) + len(loaded.held)
+        checks = loaded.failed or loaded.held or loaded.warned
+        if not json and (loaded.files or loaded.closed or loaded.changed or loaded.refused or checks):
+            show_loaded(engine, loaded)
+    return bad
+
+
+def as_json(engine: Engine, report: Report) -> dict[str, Any]:
+    length = engine.definitions.graph()[report.table].length
+    return {
+        "table": report.table,
+        "parts": [part_text(p, length) for p in report.parts],
+        "reason": report.reason,
+        "rows": report.rows,
+        "changed": [part_text(p, length) for p in report.changed],
+        "seconds": round(report.seconds, 3),
+        "failed": {part_text(p, length): message for p, message in report.failed.items()},
+        "warned": {part_text(p, length): message for p, message in report.warned.items()},
+    }
+
+
+def show(engine: Engine, report: Report) -> None:
+    """A line a step: what, how much of it changed, why."""
+    length = engine.definitions.graph()[report.table].length
+    if report.parts:
+        spans = ", ".join(range_text(span, length) for span in report.parts.ranges[:3])
+        more = f" and {len(report.parts.ranges) - 3} more ranges" if len(report.parts.ranges) > 3 else ""
+        if report.changed.count == report.parts.count:
+            what = plural(report.parts.count, "part")
+        else:
+            what = f"{plural(report.parts.count, 'part')}, {report.changed.count} changed"
+        say(
+            f"  {report.table}[{spans}{more}]  {what}, {plural(report.rows, 'row')}, {report.seconds:.1f} s: {report.reason}"
+        )
+    for part, message in report.warned.items():
+        say(f"  {report.table}[{part_text(part, length)}]  warning: {message}", "yellow")
+    for part, message in report.failed.items():
+        say(f"  {report.table}[{part_text(part, length)}]  failed: {message}", "red")

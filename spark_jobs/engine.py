@@ -1,0 +1,86 @@
+"""What a job works with: the session, the ledger, the definitions, and where tables are.
+
+The clock and the points at which a test may stop a job are here as well, so that nothing below
+asks the world for anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from partwise import storage
+from partwise.definitions import Definition, Definitions
+from partwise.ledger.holding import SECONDS, leased, who
+from partwise.ledger.leases import Lease
+from partwise.ledger.ledger import Ledger
+from partwise.ledger.orphans import adopt_orphans
+from partwise.ledger.pin import Version
+from partwise.storage.paths import table_path
+
+#: How long a lease lasts; tests of zombies shorten it.
+LEASE = SECONDS
+#: What a job staged is taken for a leftover after this time: a job that lives that long without its lease is lost.
+LEFT_FOR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Engine:
+    spark: SparkSession
+    ledger: Ledger
+    definitions: Definitions
+    warehouse: str
+    now: Callable[[], float] = time.time
+    holder: str = field(default_factory=who)
+    most_parts: int = 1_000  # of one step
+    most_rows: int = 20_000_000  # that one query reads, as far as the ledger can tell
+    passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
+
+    def definition(self, name: str) -> Definition:
+        return self.definitions.usable[name]
+
+    def path(self, table: str, generation: int) -> str:
+        return table_path(self.warehouse, table, generation)
+
+    def open(self, table: str, version: Version) -> storage.Handle | None:
+        """A table at a version of the ledger; None if nothing was ever committed."""
+        if version.version is None:
+            return None
+        return storage.open_at(self.path(table, version.generation), version.version)
+
+    @contextmanager
+    def leased(self, table: str, adopting: bool = True) -> Iterator[Lease]:
+        """The table's lease, renewed while the work goes on, with every orphan adopted and old leftovers gone.
+
+        Raises Busy.
+        """
+        with leased(self.ledger, table, self.holder, self.now, LEASE) as held:
+            self.passed("leased")
+            if adopting:
+                adopt(self, held)
+                sweep(self, held)
+            self.passed("adopted")
+            yield held
+
+
+def adopt(engine: Engine, held: Lease) -> int:
+    """Tell the ledger about commits that it does not know: their writer died in between. Returns how many."""
+    return adopt_orphans(engine.ledger, held, engine.warehouse, engine.now())
+
+
+def sweep(engine: Engine, held: Lease) -> int:
+    """Remove what dead jobs had staged in the held table. Returns of how many."""
+    path = engine.path(held.table, engine.ledger.current(held.table).generation)
+    moment = datetime.fromtimestamp(engine.now(), UTC)
+    try:
+        found = storage.sweep(path, (), older_than=LEFT_FOR, now=moment)
+    except storage.Conflict:
+        return 0  # somebody without the lease commits: the next writer sweeps
+    if found.version is not None:
+        adopt(engine, held)  # the sweep's own commit
+    return len(found.steps)

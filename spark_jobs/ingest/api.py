@@ -1,0 +1,208 @@
+"""The ways in: take in what is new, take a file out again, look at and release what was set aside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from partwise.definitions import Definition, Dimension, Source
+from partwise.ledger import files as ledger_files
+from partwise.ledger.files import Delivery, Quarantined
+from partwise.ledger.leases import Busy
+from partwise.sources.sums import changed as contents_after
+from partwise.storage import BadSchema, Conflict
+from partwise.workspace import Workspace
+from spark_jobs.checks.source import HeldBack
+from spark_jobs.engine import Engine
+from spark_jobs.ingest import quarantine
+from spark_jobs.ingest.columns import BadColumns, fit_columns
+from spark_jobs.ingest.dimension import load_dimension
+from spark_jobs.ingest.find import SETTLE, BadFile
+from spark_jobs.ingest.foreign import columns_of, load_foreign
+from spark_jobs.ingest.job import Job, job
+from spark_jobs.ingest.load import FileChanged, FileFailed, FilesHeld, load_files
+from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.remove import removal
+from spark_jobs.ingest.result import Ingested
+from spark_jobs.ingest.rows import stored_schema
+
+#: Tries of one source after somebody else was quicker, or a file changed under our hands.
+_TRIES = 5
+
+
+class NotDone(Exception):
+    """What was asked for cannot be done; the message is meant for people."""
+
+
+def ingest(
+    engine: Engine, workspace: Workspace, names: Iterable[str] | None = None, settle: float = SETTLE
+) -> list[Ingested]:
+    """Take in what is new in these sources and dimensions (all by default); what fails in one leaves the others.
+
+    `settle` are the seconds within which a file that was just written to is looked at twice.
+    """
+    usable = engine.definitions.usable
+    wanted = list(usable) if names is None else [_spelled(usable, name) for name in names]
+    tables = [found for name in wanted if isinstance(found := usable[name], Source | Dimension)]
+    return [_ingest(engine, workspace, table, settle) for table in tables]
+
+
+def _ingest(engine: Engine, workspace: Workspace, table: Source | Dimension, settle: float) -> Ingested:
+    failed: dict[str, str] = {}
+    try:
+        return _tried(lambda: _once(engine, workspace, table, settle, failed), failed)
+    except (BadFile, BadColumns, BadSchema, Busy) as why:
+        return Ingested(table.name, refused=[("", str(why))])
+
+
+def _tried(once: Callable[[], Ingested], failed: dict[str, str]) -> Ingested:
+    held: dict[str, str] = {}
+    done = _until(once, failed, held)
+    done.held.extend(held.items())
+    return done
+
+
+def _until(once: Callable[[], Ingested], failed: dict[str, str], held: dict[str, str]) -> Ingested:
+    """Again after an ordinary defeat; a file that Spark cannot read is left out, each one costs a try of its own."""
+    tries = 0
+    while True:
+        try:
+            return once()
+        except FileFailed as why:
+            if why.name in failed:
+                raise
+            failed[why.name] = why.message
+        except FilesHeld as why:
+            held |= why.files
+        except (Conflict, FileChanged):
+            tries += 1
+            if tries == _TRIES:
+                raise
+
+
+def _once(
+    engine: Engine, workspace: Workspace, table: Source | Dimension, settle: float, failed: dict[str, str]
+) -> Ingested:
+    columns = columns_of(engine, workspace, table)
+    schema = stored_schema(engine.spark, columns, parts=isinstance(table, Source))
+    with _working(engine, workspace, table, schema) as work:
+        said = fit_columns(work, schema)
+        if table.delta is not None:
+            done = load_foreign(work, columns)
+        elif isinstance(table, Dimension):
+            done = load_dimension(work, settle, failed)
+        else:
+            done = load_files(work, settle, tuple(failed.items()))
+    if said:
+        done.notes.insert(0, said)
+    return done
+
+
+class _working:
+    """A job whose staged files go if it does not end well. After a crash the sweep finds them."""
+
+    def __init__(self, engine: Engine, workspace: Workspace, table: Source | Dimension, schema: str) -> None:
+        self._manager = job(engine, workspace, table, schema)
+
+    def __enter__(self) -> Job:
+        self._job = self._manager.__enter__()
+        return self._job
+
+    def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, trace: object) -> bool | None:
+        # A commit whose answer was lost may have taken the files: only what is surely ours to delete goes.
+        if isinstance(why, FileChanged | FileFailed | FilesHeld | HeldBack | BadColumns):
+            self._job.settle(committed=False)
+        return self._manager.__exit__(kind, why, trace)  # type: ignore[arg-type]
+
+
+def retract(engine: Engine, workspace: Workspace, source: str, file: str) -> Ingested:
+    """Take the rows of a file out again. The file is not loaded again unless its content changes."""
+    table = _source(engine, source)
+    if table.delta is not None:
+        raise NotDone(f"{table.name} is a Delta table of others; rows go when its owner deletes them.")
+
+    def once() -> Ingested:
+        columns = columns_of(engine, workspace, table)
+        with _working(engine, workspace, table, stored_schema(engine.spark, columns, parts=True)) as work:
+            taken = _meant(work, workspace, file)
+            if taken.state == "retracted":
+                raise NotDone(f"{taken.name} is retracted already; nothing was changed.")
+            old = removal(work, [taken])
+            delivery = Delivery(
+                files=(taken._replace(state="retracted", lo=None, hi=None),),
+                gone=(taken.id,),
+                last_file=work.state.intake.last_file,
+            )
+            after = contents_after(work.contents(old.digests), {}, old.digests)
+            reason = f"retracted {taken.name}"
+            try:
+                done = publish(work, Change(old.kept, old.files, after, {}, delivery, reason))
+            except HeldBack as why:
+                raise NotDone(f"Without the rows of {taken.name}, {why}. Nothing was changed.") from why
+            rows = sum(int(d.partition(":")[0]) for d in old.digests.values())
+            return Ingested(table.name, 1, -rows, 0, 0, done.closed, done.changed, notes=list(done.notes))
+
+    return _tried(once, {})
+
+
+def _meant(work: Job, workspace: Workspace, file: str) -> ledger_files.TakenFile:
+    """The file that a person names: as in the ledger, by any path to it, or by its last name alone."""
+    known = work.state.files
+    paths = {os.path.normpath(os.path.join(workspace.folder.absolute(), name)): name for name in known}
+    candidates = [
+        file if file in known else None,
+        paths.get(os.path.normpath(workspace.locate(file))),
+        paths.get(os.path.abspath(file)),
+    ]
+    for name in candidates:
+        if name is not None:
+            return known[name]
+    same = [name for name in known if os.path.basename(name) == file]
+    if len(same) == 1:
+        return known[same[0]]
+    if same:
+        raise NotDone(f"{file} may be any of {', '.join(sorted(same)[:5])}; name one of them.")
+    raise NotDone(f"{work.name} has taken in no file {file}; it knows {len(known)} files.")
+
+
+def quarantined(engine: Engine, source: str | None = None, limit: int | None = None) -> list[Quarantined]:
+    """Rows that were set aside, with file and reason."""
+    name = None if source is None else _spelled(engine.definitions.usable, source)
+    with engine.ledger.database.reading() as r:
+        return ledger_files.quarantined(r, name, limit)
+
+
+def release(engine: Engine, workspace: Workspace, source: str) -> Ingested:
+    """Take in what was set aside as far as it can be placed by now, however old or new it is."""
+    table = _source(engine, source)
+    if table.delta is not None:
+        raise NotDone(f"{table.name} is a Delta table of others; its rows are taken in when its owner corrects them.")
+
+    def once() -> Ingested:
+        columns = columns_of(engine, workspace, table)
+        schema = stored_schema(engine.spark, columns, parts=True)
+        with _working(engine, workspace, table, schema) as work:
+            fit_columns(work, schema)
+            with engine.ledger.database.reading() as r:
+                waiting = ledger_files.quarantined(r, table.name)
+            try:
+                return quarantine.release(work, waiting) if waiting else Ingested(table.name)
+            except HeldBack as why:
+                raise NotDone(f"With these rows, {why}. Nothing was changed.") from why
+
+    return _tried(once, {})
+
+
+def _source(engine: Engine, name: str) -> Source:
+    found = engine.definitions.usable[_spelled(engine.definitions.usable, name)]
+    if not isinstance(found, Source):
+        raise NotDone(f"{name} is not a source.")
+    return found
+
+
+def _spelled(usable: object, name: str) -> str:
+    known: dict[str, Definition] = dict(usable)  # type: ignore[call-overload]
+    found = next((k for k in known if k.lower() == name.lower()), None)
+    if found is None:
+        raise NotDone(f"There is no usable definition {name}.")
+    return found

@@ -1,0 +1,102 @@
+"""Dimensions: small tables without parts. The newest file is their content; unchanged content changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from partwise.definitions import Dimension
+from partwise.ledger.checks import release_files
+from partwise.ledger.commit import EMPTY, Content, Entry
+from partwise.ledger.files import Delivery, TakenFile, touched
+from partwise.parts import Parts
+from partwise.sources.bounds import Bounds
+from partwise.storage import File
+from partwise.storage import schema as schemas
+from partwise.tables import DIMENSION_PART
+from spark_jobs import read
+from spark_jobs.checks.source import HeldBack, checked_dimension
+from spark_jobs.digest import digests, row_count
+from spark_jobs.ingest import rows as r
+from spark_jobs.ingest.find import listing, look
+from spark_jobs.ingest.job import Job
+from spark_jobs.ingest.links import linked
+from spark_jobs.ingest.load import find_new, hold_files, stage_all, unchanged
+from spark_jobs.ingest.publish import record
+from spark_jobs.ingest.result import Ingested
+
+
+def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested:
+    dimension = work.table
+    assert isinstance(dimension, Dimension)
+    newest = _newest(work, dimension)
+    taking = find_new(work.workspace, dimension, work, settle, failed)
+    if taking.same:
+        with work.engine.ledger.database.writing(work.engine.now()) as w:
+            touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
+    chosen = [item for item in taking.files if item[1].name == newest]
+    if not chosen:
+        return Ingested(work.name, refused=taking.refused)
+    number, found, _ = chosen[0]
+    with linked(work.workspace, work.name, work.batch, chosen) as links:
+        files, seen = stage_all(work, links, {number: found}, Bounds())
+        work.engine.passed("staged")
+        unchanged([found])
+    taken = TakenFile(number, found.name, found.look.size, found.look.mtime, found.hash)
+    delivery = Delivery(
+        files=(taken,),
+        gone=tuple(f.id for f in work.state.files.values()),
+        batch=work.batch if seen.bad else None,
+        last_file=taking.last_file,
+    )
+    try:
+        changed, rows = replace_content(work, files, delivery, f"content of {found.name}")
+    except HeldBack as why:
+        raise hold_files(work, replace(taking, files=chosen), files, (), why) from why
+    if taking.let_go:
+        with work.engine.ledger.database.writing(work.engine.now()) as w:
+            release_files(w, work.name, [*work.state.held], Parts.single(DIMENSION_PART))
+    return Ingested(work.name, 1, rows, 0, seen.bad, changed=changed, refused=taking.refused)
+
+
+def _newest(work: Job, dimension: Dimension) -> str | None:
+    looks = look(listing(work.workspace, dimension.files)).values()
+    return max(looks, key=lambda f: (f.mtime, f.name)).name if looks else None
+
+
+def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reason: str) -> tuple[Parts, int]:
+    """The staged files become the whole content, unless they hold what is there already. Returns what changed, and the rows."""
+    content = _content(work, files)
+    before = work.contents([DIMENSION_PART])
+    same = bool(before) and before[DIMENSION_PART].digest == content.digest
+    if not same:
+        checked_dimension(work, files, content, {f.id: f.name for f in delivery.files})
+    entry = Entry(
+        work.name,
+        work.state.generation,
+        work.fingerprint,
+        None,
+        None,
+        {DIMENSION_PART: content},
+        reason,
+        delivery=delivery,
+    )
+    if same:
+        work.settle(committed=False)
+        record(work, entry, (), ())
+        return Parts(), content.rows
+    record(work, entry, files, work.handle.files)
+    return Parts.single(DIMENSION_PART), content.rows
+
+
+def _content(work: Job, files: tuple[File, ...]) -> Content:
+    if not files:
+        return EMPTY
+    rows: DataFrame = read.staged(work.engine.spark, work.handle, files)
+    found = digests(
+        rows.withColumn(schemas.PART, F.lit(DIMENSION_PART).cast("long")), work.handle.schema, leave_out=r.NO_CONTENT
+    )
+    digest = found.get(DIMENSION_PART, EMPTY.digest)
+    return Content(row_count(digest), digest)

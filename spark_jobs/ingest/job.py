@@ -1,0 +1,157 @@
+"""One source under its lease: what the ledger knows of it, and its table at the version that the ledger knows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+
+from partwise import storage
+from partwise.definitions import Dimension, Source
+from partwise.ledger import checks as ledger_checks
+from partwise.ledger.catalog import settled
+from partwise.ledger.checks import HeldFile
+from partwise.ledger.commit import Content
+from partwise.ledger.files import Intake, TakenFile, files_of, intake_of
+from partwise.ledger.leases import Lease
+from partwise.ledger.pin import DefinitionChanged
+from partwise.ledger.runs import existing
+from partwise.ledger.schema import open_part, part
+from partwise.parts import Parts
+from partwise.storage import Handle
+from partwise.workspace import Workspace
+from spark_jobs import read
+from spark_jobs.digest import digests, row_count
+from spark_jobs.engine import Engine
+from spark_jobs.ingest.rows import NO_CONTENT, Shape
+from spark_jobs.stage import stage
+
+
+@dataclass(frozen=True)
+class State:
+    """What the ledger knows of a source."""
+
+    generation: int
+    floor: int | None
+    existing: Parts
+    opened: dict[int, Content]
+    intake: Intake
+    files: dict[str, TakenFile]
+    held: dict[str, HeldFile]
+    failing: frozenset[int]  # parts that are held back because of their checks
+
+    def is_held(self, name: str, size: int, mtime: int) -> bool:
+        """Whether this file, as it is, makes parts fail that nobody has accepted since."""
+        file = self.held.get(name)
+        same = file is not None and (file.size, file.mtime) == (size, mtime)
+        return same and any(file.lo <= p <= file.hi for p in self.failing)  # type: ignore[union-attr]
+
+
+@dataclass
+class Job:
+    """The work on one source. `handle` is opened once, under the lease: commits follow that version or none."""
+
+    engine: Engine
+    workspace: Workspace
+    table: Source | Dimension
+    held: Lease
+    state: State
+    handle: Handle
+    batch: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
+    staged: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.engine.definitions.graph()[self.name].fingerprint
+
+    def contents(self, parts: Iterable[int]) -> dict[int, Content]:
+        """What these parts hold, as far as they hold anything, open ones too."""
+        wanted = set(parts)
+        found = {p: c for p, c in self.state.opened.items() if p in wanted}
+        if wanted and self.state.existing.within(min(wanted), max(wanted)):
+            query = select(part.c.part, part.c.rows, part.c.digest).where(
+                part.c.table == self.name, part.c.part.between(min(wanted), max(wanted))
+            )
+            with self.engine.ledger.database.reading() as r:
+                rows = r.on.execute(query)
+                found |= {row.part: Content(row.rows, row.digest) for row in rows if row.part in wanted}
+        return found
+
+    def stage(self, rows: object, expected: int | None = None, schema: str | None = None) -> tuple[storage.File, ...]:
+        name = uuid.uuid4().hex[:16]
+        self.staged.append(name)
+        return stage(rows, self.handle, name, expected=expected, schema=schema)  # type: ignore[arg-type]
+
+    def digests(self, files: Iterable[storage.File], schema: str | None = None) -> dict[int, str]:
+        chosen = list(files)
+        if not chosen:
+            return {}
+        rows = read.staged(self.engine.spark, self.handle, chosen, schema)
+        return digests(rows, schema or self.handle.schema, leave_out=NO_CONTENT)
+
+    def settle(self, committed: bool) -> None:
+        """Staged files are the table's now, or they go."""
+        for name in self.staged:
+            (storage.finish if committed else storage.discard)(self.handle.path, name)
+        self.staged.clear()
+
+
+def shape_of(table: Source | Dimension, columns: dict[str, str] | None = None) -> Shape:
+    named = columns if columns is not None else dict(table.columns)
+    return Shape(named, table.time, table.part) if isinstance(table, Source) else Shape(named, None, 1)
+
+
+def contents_of(found: dict[int, str]) -> dict[int, Content]:
+    return {p: Content(row_count(digest), digest) for p, digest in found.items()}
+
+
+@contextmanager
+def job(engine: Engine, workspace: Workspace, table: Source | Dimension, schema: str) -> Iterator[Job]:
+    """Take the lease, complete the ledger, open the table (made if need be). Raises Busy, DefinitionChanged."""
+    with engine.leased(table.name) as held:
+        known = engine.ledger.graph().tables.get(table.name)
+        if known is None or known.fingerprint != engine.definitions.graph()[table.name].fingerprint:
+            raise DefinitionChanged(table.name)
+        version = engine.ledger.current(table.name)
+        handle = engine.open(table.name, version)
+        if handle is None:
+            handle = storage.create(engine.path(table.name, version.generation), schema, name=table.name)
+            engine.ledger.adopt(held, [(0, None)], engine.now())
+            engine.passed("created")
+        if handle.version != (engine.ledger.current(table.name).version or 0):
+            raise storage.Conflict(f"{handle.path}: somebody else made the table meanwhile")
+        yield Job(engine, workspace, table, held, read_state(engine, table.name), handle)
+
+
+def read_state(engine: Engine, name: str) -> State:
+    with engine.ledger.database.reading() as r:
+        now = settled(r, name)
+        rows = r.on.execute(
+            select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(open_part.c.table == name)
+        )
+        opened = {row.part: Content(row.rows, row.digest) for row in rows}
+        return State(
+            now.generation,
+            now.floor,
+            existing(r, name),
+            opened,
+            intake_of(r, name),
+            files_of(r, name),
+            ledger_checks.held_files(r, name),
+            frozenset(ledger_checks.failed_parts(r, name)),
+        )
+
+
+def reopened(work: Job) -> None:
+    """After a commit of our own: the next one follows it."""
+    version = work.engine.ledger.current(work.name)
+    handle = work.engine.open(work.name, version)
+    assert handle is not None
+    work.handle, work.state = handle, read_state(work.engine, work.name)

@@ -1,0 +1,314 @@
+"""Loads the files of one source: find, look into, place, stage, commit. All new files in one pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from partwise.definitions import Dimension, Source
+from partwise.ledger.checks import HeldFile, release_files
+from partwise.ledger.files import Delivery, TakenFile, touched
+from partwise.parts import Parts
+from partwise.sources.bounds import Bounds, bounds
+from partwise.sources.files import Look, to_read
+from partwise.sources.sums import changed as contents_after
+from partwise.storage import File
+from partwise.workspace import Workspace
+from spark_jobs import read
+from spark_jobs.checks.source import HeldBack, tell
+from spark_jobs.ingest import rows as r
+from spark_jobs.ingest.find import BadFile, Found, listing, look, look_into, settled
+from spark_jobs.ingest.job import Job, shape_of
+from spark_jobs.ingest.layout import Layout, layout_of
+from spark_jobs.ingest.links import Linked, linked
+from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.quarantine import set_aside
+from spark_jobs.ingest.remove import Removal, removal
+from spark_jobs.ingest.result import Ingested
+from spark_jobs.stage import ROWS_PER_FILE
+
+#: Bytes of text that a row takes, roughly: it decides only how many files are written.
+_BYTES_PER_ROW = 40
+#: From so many bytes on, reading is worth more than one task.
+_WORTH_TWO_TASKS = 4 << 20
+#: Spark keeps the reader of every file until its task ends: thousands in one task fill the heap.
+_FILES_PER_TASK = 500
+_CULPRIT = re.compile(r"/(\d+)\.(?:csv|json|parquet)")
+
+
+class FileChanged(Exception):
+    """A file was written to while it was being loaded; nothing was committed. Start over."""
+
+
+class FileFailed(Exception):
+    """Spark cannot read one file, though it looked whole."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name, self.message = name, message
+
+
+class FilesHeld(Exception):
+    """Files that are not taken in because of checks; they are recorded as held. Start over without them."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        super().__init__(", ".join(files))
+        self.files = files
+
+
+@dataclass
+class Taking:
+    """Files to take in now, each with the id that its rows will carry, and what is not taken."""
+
+    files: list[tuple[int, Found, Layout]] = field(default_factory=list)
+    same: list[Look] = field(default_factory=list)  # other time stamp, same content
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    last_file: int = 0
+    let_go: list[str] = field(default_factory=list)  # held files that are taken now, or gone
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What was staged. `digests` are of the new rows alone, by part."""
+
+    files: tuple[File, ...]
+    digests: dict[int, str]
+    rows: int
+    bad: int
+    watermark: int | None
+
+
+def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ()) -> Ingested:
+    """One pass over the files of a source. `failed` are files that Spark could not read in an earlier try."""
+    source = work.table
+    assert isinstance(source, Source)
+    taking = find_new(work.workspace, source, work, settle, dict(failed))
+    if taking.same:
+        with work.engine.ledger.database.writing(work.engine.now()) as w:
+            touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
+    if not taking.files:
+        done = publish(work, Change())
+        _let_go(work, taking)
+        return Ingested(
+            work.name,
+            closed=done.closed,
+            refused=taking.refused,
+            notes=list(done.notes),
+            failed=dict(done.failed),
+            warned=dict(done.warned),
+        )
+    state, ids = work.state, {number: found for number, found, _ in taking.files}
+    late = source.late
+    limits = bounds(state.intake.watermark, work.engine.now(), late.accept, late.future, state.floor)
+    with linked(work.workspace, work.name, work.batch, taking.files) as links:
+        placed = place(work, links, ids, limits)
+        work.engine.passed("staged")
+        unchanged(ids.values())
+    gone = [state.files[f.name] for f in ids.values() if f.name in state.files]
+    old = removal(work, [f for f in gone if f.state == "loaded"])
+    try:
+        done = _commit(work, taking, placed, old, gone)
+    except HeldBack as why:
+        raise hold_files(work, taking, placed.files, gone, why) from why
+    _let_go(work, taking)
+    return done
+
+
+def _let_go(work: Job, taking: Taking) -> None:
+    if taking.let_go:
+        with work.engine.ledger.database.writing(work.engine.now()) as w:
+            release_files(w, work.name, taking.let_go, work.state.existing)
+
+
+def hold_files(
+    work: Job, taking: Taking, staged: Sequence[File], gone: Sequence[TakenFile], why: HeldBack
+) -> FilesHeld:
+    """Files with rows in parts that would fail are not taken in at all: half a file is nothing that anyone delivered."""
+    parts = Parts.single(*why.found)
+    rows = read.staged(work.engine.spark, work.handle, list(staged))
+    rows = rows.where(read.in_parts(parts)) if isinstance(work.table, Source) else rows
+    ids = {row[0] for row in rows.select(r.FILE).distinct().collect()}
+    # A correction that takes rows out of such a part is as much a cause as one that brings some.
+    corrected = {f.name for f in gone if f.lo is not None and f.hi is not None and parts.within(f.lo, f.hi)}
+    files = [
+        HeldFile(f.name, f.look.size, f.look.mtime, f.hash, parts.first, parts.last)
+        for number, f, _ in taking.files
+        if number in ids or f.name in corrected or isinstance(work.table, Dimension)
+    ]
+    if not files:
+        raise AssertionError(f"{work.name}: no file brings the rows of {parts}") from why
+    tell(work, why.found.values(), files)
+    return FilesHeld({f.name: str(why) for f in files})
+
+
+def _commit(work: Job, taking: Taking, placed: Placed, old: Removal, gone: list[TakenFile]) -> Ingested:
+    parts = placed.digests
+    lo, hi = (min(parts), max(parts)) if parts else (None, None)
+    taken = tuple(
+        TakenFile(number, f.name, f.look.size, f.look.mtime, f.hash, "loaded", lo, hi) for number, f, _ in taking.files
+    )
+    delivery = Delivery(
+        files=taken,
+        gone=tuple(f.id for f in gone),
+        batch=work.batch if placed.bad else None,
+        watermark=placed.watermark,
+        last_file=taking.last_file,
+    )
+    after = contents_after(work.contents({*parts, *old.digests}), parts, old.digests)
+    arrived = {p: int(digest.partition(":")[0]) for p, digest in parts.items()}
+    change = Change(
+        adds=[*placed.files, *old.kept],
+        removes=old.files,
+        touched=after,
+        arrived=arrived,
+        delivery=delivery,
+        reason=_reason(taking, {f.name for f in gone}),
+    )
+    done = publish(work, change)
+    return Ingested(
+        source=work.name,
+        files=len(taken),
+        rows=placed.rows,
+        late_rows=done.late_rows,
+        quarantined=placed.bad,
+        closed=done.closed,
+        changed=done.changed,
+        refused=taking.refused,
+        notes=list(done.notes),
+        failed=dict(done.failed),
+        warned=dict(done.warned),
+    )
+
+
+def _reason(taking: Taking, corrected: set[str]) -> str:
+    names = [f.name for _, f, _ in taking.files]
+    some = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more files"
+    return f"corrected by {some}" if corrected >= set(names) else f"rows of {some}"
+
+
+def find_new(
+    workspace: Workspace, table: Source | Dimension, work: Job, settle: float, failed: dict[str, str]
+) -> Taking:
+    """Which files to take: new ones, and those with other content than before."""
+    marker = table.close.marker if isinstance(table, Source) else None
+    paths = listing(workspace, table.files, marker)
+    looks = look(paths)
+    news = {f.name: f for f in to_read(looks.values(), work.state.files)}
+    for name in settled(paths, news, settle):
+        del news[name]  # still being written: the next time
+    for name, seen in [*news.items()]:
+        if work.state.is_held(name, seen.size, seen.mtime):
+            del news[name]
+    taking = Taking(refused=list(failed.items()), last_file=work.state.intake.last_file)
+    taking.let_go = [name for name in work.state.held if name not in paths]
+    time = table.time.column if isinstance(table, Source) else None
+    for name, seen in news.items():
+        if name in failed:
+            continue
+        try:
+            found = look_into(paths[name], seen)
+            known = work.state.files.get(name)
+            if known is not None and known.hash == found.hash:
+                taking.same.append(seen)
+                continue
+            layout = layout_of(found, table.columns, time)
+        except FileNotFoundError:
+            continue
+        except (BadFile, OSError) as why:
+            taking.refused.append((name, str(why)))
+            continue
+        if name in work.state.held:
+            taking.let_go.append(name)
+        taking.last_file += 1
+        taking.files.append((taking.last_file, found, layout))
+    return taking
+
+
+def place(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> Placed:
+    """Stage what can be placed, set the rest aside. Raises FileFailed."""
+    files, seen = stage_all(work, links, ids, limits)
+    written = work.digests(files)
+    count = sum(int(d.partition(":")[0]) for d in written.values())
+    if count != seen.rows - seen.bad:
+        raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} set aside, but {count} written")
+    work.engine.passed("digested")
+    return Placed(files, written, count, seen.bad, seen.newest)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was counted while rows were staged."""
+
+    rows: int = 0
+    bad: int = 0
+    newest: int | None = None
+
+
+def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> tuple[tuple[File, ...], Seen]:
+    """One job for all files: rows that can be placed are staged, the others counted and then set aside."""
+    spark, shape = work.engine.spark, shape_of(work.table)
+    frames = [
+        r.placed(r.read(spark, layout, [folder], shape), shape, limits)
+        for layout, folder in links.folders.items()
+        if layout.columns or layout.format == "json"
+    ]
+    if not frames:
+        return (), Seen()
+    observation = Observation()
+    bad = F.col(r.WHY) != 0
+    rows = union(frames).observe(
+        observation,
+        F.count(F.lit(1)).alias("n"),
+        F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
+        F.collect_set(F.when(bad, F.col(r.FILE))).alias("bad_files"),
+        F.max(F.when(~bad, F.col(r.WHEN))).alias("newest"),
+    )
+    try:
+        files = work.stage(rows.where(~bad).drop(r.WHY, r.WHEN), expected=_expected(ids.values()))
+    except PySparkException as why:
+        raise _failed(ids, why) from why
+    found = observation.get
+    if found["bad"]:
+        kept = set_aside(work, links, ids, sorted(found["bad_files"]), limits)
+        if kept != found["bad"]:
+            raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
+        work.engine.passed("set aside")
+    return files, Seen(found["n"], found["bad"], found["newest"])
+
+
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    first, *others = frames
+    for other in others:
+        first = first.unionByName(other)
+    return first
+
+
+def _expected(files: object) -> int:
+    found: list[Found] = list(files)  # type: ignore[call-overload]
+    size = sum(f.look.size * (8 if f.name.endswith((".gz", ".parquet")) else 1) for f in found)
+    tasks = max(-(-len(found) // _FILES_PER_TASK), 2 if size > _WORTH_TWO_TASKS else 1)
+    return max(size // _BYTES_PER_ROW, tasks * ROWS_PER_FILE)
+
+
+def unchanged(files: object) -> None:
+    """Spark has read what was hashed, not something newer."""
+    found: list[Found] = list(files)  # type: ignore[call-overload]
+    now = look({f.name: f.path for f in found})
+    for f in found:
+        if now.get(f.name) != f.look:
+            raise FileChanged(f.name)
+
+
+def _failed(ids: dict[int, Found], why: Exception) -> Exception:
+    """The file that Spark stumbled over, if its message names one."""
+    text = str(why)
+    for match in _CULPRIT.finditer(text):
+        found = ids.get(int(match[1]))
+        if found is not None:
+            return FileFailed(found.name, text.split("\n")[0][:500])
+    return why

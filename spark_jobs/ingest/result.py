@@ -1,0 +1,28 @@
+"""What an ingest tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from partwise.parts import Parts
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What one source (or dimension) took in. `closed` are parts that exist since, `changed` those that existed and
+    have other content now; `refused` are files that were not taken, with the reason; `notes` are for people. `failed` are
+    parts that are not closed because of their checks, `held` files that are not taken in because parts that exist
+    would fail; `warned` are parts whose checks only warn."""
+
+    source: str
+    files: int = 0
+    rows: int = 0
+    late_rows: int = 0
+    quarantined: int = 0
+    closed: Parts = field(default_factory=Parts)
+    changed: Parts = field(default_factory=Parts)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+    held: list[tuple[str, str]] = field(default_factory=list)
+    warned: dict[int, str] = field(default_factory=dict)

@@ -1,0 +1,77 @@
+"""Reads tables at pinned versions.
+
+The log names the files of a version in milliseconds, without Spark; Spark then reads exactly those.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from partwise.parts import Parts
+from partwise.storage import File, Handle, Rewrite
+from partwise.storage import schema as schemas
+
+#: So many bytes of files are read by one task.
+ONE_TASK = 1 << 20
+
+
+def parts(spark: SparkSession, handle: Handle, wanted: Parts | None = None) -> DataFrame:
+    """The rows of these parts (all by default) in the version of the handle, for tables that we write."""
+    chosen = handle.files if wanted is None else handle.files_of(wanted)
+    found = files(spark, handle, chosen)
+    if wanted is not None:
+        found = found.where(in_parts(wanted) if wanted else F.lit(False))
+    return _together(found, chosen)
+
+
+def survivors(spark: SparkSession, handle: Handle, change: Rewrite) -> DataFrame | None:
+    """The rows that must be written again because their files go; None where there are none."""
+    if not change.mixed:
+        return None
+    return files(spark, handle, change.mixed).where(in_parts(change.surviving))
+
+
+def files(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> DataFrame:
+    """The rows of these files, with the table's schema; no files, no rows."""
+    return _read(spark, handle.schema, handle.uris(chosen))
+
+
+def staged(spark: SparkSession, handle: Handle, chosen: Iterable[File], schema: str | None = None) -> DataFrame:
+    """What was staged, as it will be seen once committed (checks and digests look at this)."""
+    found = list(chosen)
+    return _together(_read(spark, schema or handle.schema, handle.uris(found)), found)
+
+
+def foreign(spark: SparkSession, path: str, version: int) -> DataFrame:
+    """A table that others write, which may use any feature that Delta has."""
+    return spark.read.format("delta").option("versionAsOf", version).load(path)
+
+
+def in_parts(wanted: Parts, column: str = schemas.PART) -> Column:
+    """The condition on `part`; ranges, because Spark skips files and row groups by them."""
+    spans = [f"{column} = {lo}L" if lo == hi else f"{column} BETWEEN {lo}L AND {hi}L" for lo, hi in wanted.ranges]
+    return F.expr(" OR ".join(spans) or "false")
+
+
+def _together(rows: DataFrame, chosen: Iterable[File]) -> DataFrame:
+    """Little data in one partition: it need not be shuffled to be grouped or joined, which is most of the work."""
+    return rows.coalesce(1) if sum(file.size for file in chosen) <= ONE_TASK else rows
+
+
+def _read(spark: SparkSession, schema: str, uris: list[str]) -> DataFrame:
+    if not uris:
+        empty = (f"CAST(NULL AS {schemas.sql_type(k)}) AS {schemas.quoted(n)}" for n, k in schemas.fields(schema))
+        return spark.sql(f"SELECT {', '.join(empty)} WHERE false")
+    columns = StructType.fromJson(json.loads(schema))
+    # No listing, no guessing: the schema is the table's, and nothing in a path means anything.
+    return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*map(_literal, uris))
+
+
+def _literal(uri: str) -> str:
+    """Spark takes `[`, `{`, `*` and `?` in a path for patterns."""
+    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in uri)

@@ -1,0 +1,62 @@
+"""Writes a result into the table's folder as plain Parquet that no reader sees yet.
+
+A commit (`partwise.storage`) makes the files part of the table, or they are thrown away.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from partwise import storage
+from partwise.storage import File, Handle
+from partwise.storage import schema as schemas
+
+#: One task writes about so many rows; fewer files are read quicker, more tasks write quicker.
+ROWS_PER_FILE = 500_000
+#: A file is cut here even if one task writes more: a late row rewrites the file that it is in.
+MOST_ROWS_PER_FILE = 4_000_000
+
+
+def stage(
+    rows: DataFrame, handle: Handle, step: str, *, schema: str | None = None, expected: int | None = None
+) -> tuple[File, ...]:
+    """Stages rows for the table of this handle; returns the files, relative to the table.
+
+    The rows get the table's columns in its order and types (or those of `schema`, when the commit will
+    replace it), sorted by part within files so that statistics are narrow. `expected` is how many rows
+    are about to be read or written, if known: it decides the number of files. Without it Spark does.
+    `step` names this try and no other.
+    """
+    wanted = schema or handle.schema
+    fitted = fit(rows, wanted)
+    if expected is not None:
+        fitted = fitted.coalesce(max(1, -(-expected // ROWS_PER_FILE)))
+    if schemas.PART in schemas.names(wanted):
+        fitted = fitted.sortWithinPartitions(schemas.PART)
+    folder = storage.begin(handle, step)
+    fitted.write.option("maxRecordsPerFile", MOST_ROWS_PER_FILE).parquet(folder)
+    return storage.staged(handle.path, step)
+
+
+def fit(rows: DataFrame, schema: str) -> DataFrame:
+    """The rows with exactly these columns, in this order, cast to these types."""
+    have = {name.lower(): name for name in rows.columns}
+    wanted = schemas.fields(schema)
+    missing = [name for name, _ in wanted if name.lower() not in have]
+    extra = [name for name in rows.columns if name.lower() not in {n.lower() for n, _ in wanted}]
+    if missing or extra:
+        raise schemas.BadSchema(
+            [f"column '{name}' is missing in the result" for name in missing]
+            + [f"column '{name}' of the result is not in the table" for name in extra]
+        )
+    return rows.select(
+        *(F.expr(f"CAST({schemas.quoted(have[n.lower()])} AS {schemas.sql_type(kind)})").alias(n) for n, kind in wanted)
+    )
+
+
+def with_part(rows: DataFrame, part: int, seconds: int) -> DataFrame:
+    """The result of one part, with the two columns that every table stores."""
+    return rows.selectExpr(
+        f"{part}L AS {schemas.PART}", f"timestamp_seconds({part * seconds}L) AS {schemas.PART_TIMESTAMP}", "*"
+    )

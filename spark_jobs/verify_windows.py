@@ -1,0 +1,74 @@
+"""What a view with a window should hold: the query itself over all rows of each window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from partwise.definitions import Source, View
+from partwise.parts import FOREVER, Range
+from partwise.sql.references import find
+from partwise.translation.parse import Query
+from partwise.translation.text import plain
+from spark_jobs.verify_sketches import with_bounds
+
+if TYPE_CHECKING:
+    from spark_jobs.verify import Checking, Expected
+
+_AT_ONCE = 20
+
+
+def expect_windows(checking: Checking, view: View, query: Query, table: str, found: Expected) -> None:
+    assert view.query is not None
+    assert query.window is not None
+    own, length = checking.known[view.name], checking.known[table].length
+    start = query.window.offset
+    end = view.query.text.index("]", start) + 1
+    text = view.query.text[:start] + " " * (end - start) + view.query.text[end:]
+    text = text.rstrip().rstrip(";")
+    bounds = with_bounds(text, query)
+    if bounds is None:
+        return
+    text, found.bounds = bounds.text, bounds if bounds.approximate else None
+    references = find(text)
+    shift = next(f.start for f in references.tables if plain(f.table) == plain(table)) - query.table_offset
+    first, age = _begins(checking, view, table)
+    some: dict[int, DataFrame] = {}
+    for j in own.parts:
+        last = (j + 1) * view.part // length - 1
+        span = Range(last - query.window.length // length + 1, last)
+        read = Range(max(span.lo, first), span.hi)
+        if not checking.has(table, read):
+            continue
+        spans = {f.start: read if f.start == query.table_offset + shift else None for f in references.tables}
+        rows = checking.run(text, references, spans, sort=_time_of(checking, table))
+        some[j] = rows.withColumn("partial", F.lit(span.lo < age)) if view.partial else rows
+        if len(some) == _AT_ONCE:
+            checking.keep(view, found, some)
+            some = {}
+    if some:
+        checking.keep(view, found, some)
+
+
+def _begins(checking: Checking, view: View, table: str) -> tuple[int, int]:
+    """Of a view that shows partial windows: the first part of the table that it reads, and the one from which on
+    windows count as whole. Both were settled when it began, and count in parts of the table."""
+    if not view.partial:
+        return -FOREVER, -FOREVER
+    length, found = checking.known[table].length, []
+    panes = (f"{view.name}__{kind}" for kind in ("panes", "merged_panes", "values"))
+    read = next((name for name in panes if name in checking.known), table)
+    for name in (read, f"{view.name}__age"):
+        known = checking.known[name]
+        found.append(-FOREVER if known.start is None else known.start * known.length // length)
+    return found[0], found[1]
+
+
+def _time_of(checking: Checking, table: str) -> tuple[str, ...]:
+    """What orders rows, for aggregates that ask for the first or the last one."""
+    source = checking.definitions[table]
+    if not isinstance(source, Source):
+        return ("part_timestamp",)
+    return tuple(name for name in (source.time.column, source.time.tie) if name)

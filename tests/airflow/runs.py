@@ -1,0 +1,119 @@
+"""Runs DAGs in one process against Airflow's own database, and prints what happened as JSON.
+
+    python runs.py WORKSPACE
+
+A process of its own: Airflow keeps settings and database in globals.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def main(workspace: str) -> None:
+    from airflow.dag_processing.dagbag import BundleDagBag
+    from airflow.models.asset import AssetEvent, AssetModel
+    from airflow.models.xcom import XComModel
+    from airflow.settings import Session
+    from sqlalchemy import select
+
+    found: dict[str, Any] = {}
+
+    def events() -> list[tuple[str, str | None, Any]]:
+        with Session() as session:
+            rows = session.execute(
+                select(AssetModel.name, AssetEvent.partition_key, AssetEvent.extra)
+                .join(AssetModel, AssetModel.id == AssetEvent.asset_id)
+                .order_by(AssetEvent.id)
+            )
+            return [(name, key, (extra or {}).get("reasons")) for name, key, extra in rows]
+
+    def run(bundle: str, name: str, **conf: Any) -> dict[str, str]:
+        from airflow.dag_processing.bundles.manager import DagBundlesManager
+
+        where = DagBundlesManager().get_bundle(bundle)
+        where.initialize()
+        bag = BundleDagBag(dag_folder=where.path, bundle_path=where.path, bundle_name=bundle)
+        found.setdefault("errors", {}).update({str(k): str(v)[-500:] for k, v in bag.import_errors.items()})
+        done = bag.dags[name].test(run_conf=conf or None, logical_date=None)
+        with Session() as session:
+            session.add(done)
+            return {ti.task_id: str(ti.state) for ti in done.get_task_instances(session=session)}
+
+    found["nothing"] = run("partwise", "partwise_reconcile")
+    found["events of nothing"] = events()
+    arrive(workspace)
+    found["reconcile"] = run("partwise", "partwise_reconcile")
+    found["events"] = events()
+    found["again"] = run("partwise", "partwise_reconcile")
+    found["events again"] = events()
+    found["dry run"] = run("partwise", "partwise_backfill", table="a", range="2026-10-03T10:00", dry_run=True)
+    build(workspace)
+    found["report"] = run("dags", "loss_report", part="2026-10-03T10:00")
+    with Session() as session:
+        chosen = select(XComModel.value).where(XComModel.dag_id == "loss_report", XComModel.task_id == "report")
+        found["read"] = str(session.scalars(chosen).one())
+    print("FOUND " + json.dumps(found))
+
+
+def arrive(workspace: str) -> None:
+    """Five parts of the source exist, as if they had been loaded."""
+    from partwise.ledger.commit import Content, Entry
+    from partwise.parts import parse_part
+    from partwise.workspace import open_workspace
+
+    where = open_workspace(workspace)
+    ledger = where.open_ledger(time.time())
+    first = parse_part("2026-10-03T10:00", 60)
+    held = ledger.take("m", "test", 60, time.time())
+    parts = {first + n: Content(1, str(n)) for n in range(5)}
+    entry = Entry("m", 0, ledger.graph()["m"].fingerprint, None, parts=parts)
+    ledger.commit(held, entry, None, time.time())
+    ledger.database.close()
+
+
+def build(workspace: str) -> None:
+    """Part 10:00 of loss_by_region, as a step would have built it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from partwise import storage
+    from partwise.ledger.commit import Content
+    from partwise.storage import schema as schemas
+    from partwise.storage.paths import table_path
+    from partwise.workspace import open_workspace
+
+    where = open_workspace(workspace)
+    ledger = where.open_ledger(time.time())
+    held = ledger.take("loss_by_region", "test", 60, time.time())
+    handle = storage.create(
+        table_path(where.warehouse, "loss_by_region", 0), schemas.of({"region": "string", "avg_loss": "double"})
+    )
+    ledger.adopt(held, [(0, None)], time.time())
+    pin = ledger.pin(held, time.time())
+    assert pin is not None
+    rows = {
+        "part": pa.array(list(pin.due), pa.int64()),
+        "part_timestamp": pa.array([p * 300_000_000 for p in pin.due], pa.timestamp("us", "UTC")),
+        "region": pa.array(["north" for _ in pin.due]),
+        "avg_loss": pa.array([2.5 for _ in pin.due]),
+    }
+    folder = Path(storage.begin(handle, "step"))
+    folder.mkdir()
+    pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    entry = pin.entry({j: Content(1, str(j)) for j in pin.due})
+    version = storage.commit(
+        handle, storage.staged(handle.path, "step"), (), {"kind": "step", "entry": entry.to_json()}
+    )
+    ledger.commit(held, entry, version, time.time())
+    ledger.database.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,195 @@
+"""DAG structure, by parsing what the bundle renders. Nothing of Airflow is started."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partwise.workspace import open_workspace
+from partwise_airflow.render import render
+
+#: Importing Airflow takes seconds: one process for all of these.
+pytestmark = pytest.mark.xdist_group("airflow")
+
+
+def stubs(workspace: Path) -> dict[str, str]:
+    return render(open_workspace(str(workspace)))
+
+
+def parsed(workspace: Path, name: str) -> Any:
+    """The DAG of a stub, as the dag-processor would get it."""
+    file = workspace / "stubs" / f"{name}.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(stubs(workspace)[file.name])
+    spec = importlib.util.spec_from_file_location(f"stub_{name}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.dag
+
+
+def order(dag: Any) -> list[str]:
+    return [task.task_id for task in dag.topological_sort()]
+
+
+def test_there_is_a_file_per_table_and_three_of_our_own(workspace: Path) -> None:
+    assert sorted(stubs(workspace)) == [
+        "a.py",
+        "b.py",
+        "heavy.py",
+        "m.py",
+        "nodes.py",
+        "partwise_backfill.py",
+        "partwise_reconcile.py",
+        "partwise_upkeep.py",
+        "w.py",
+    ]
+
+
+def test_airflow_finds_them(workspace: Path) -> None:
+    """The dag-processor opens only files that mention both words."""
+    for name, text in stubs(workspace).items():
+        assert "airflow" in text.lower(), name
+        assert "dag" in text.lower(), name
+
+
+def test_a_view_waits_computes_its_helpers_then_itself_then_announces(workspace: Path) -> None:
+    dag = parsed(workspace, "w")
+    assert order(dag) == ["required_parts_exist", "w__panes", "w", "announce"]
+    assert [task.task_id for task in dag.tasks if not task.downstream_task_ids] == ["announce"]
+
+
+def test_a_view_is_described_by_its_definition(workspace: Path) -> None:
+    dag = parsed(workspace, "a")
+    assert dag.description == "Sum per node"
+    assert dag.tags == {"partwise", "view", "sums"}
+    assert {task.owner for task in dag.tasks} == {"grace"}
+    assert "SELECT src, SUM(loss) AS total FROM m[j] GROUP BY src" in dag.doc_md
+    assert "Requires: `m[j]`" in dag.doc_md
+    assert "w__panes" in parsed(workspace, "w").doc_md
+
+
+def test_a_view_is_scheduled_by_its_events_and_by_hand(workspace: Path) -> None:
+    dag = parsed(workspace, "b")
+    assert dag.timetable.asset_condition.name == "ready/b"
+    assert dag.params["part"] is None
+    assert dag.params.get_param("part").schema["type"] == ["null", "string"]
+
+
+def test_spark_tasks_share_a_pool_and_never_run_twice_at_once_and_sensors_do_not(workspace: Path) -> None:
+    dag = parsed(workspace, "w")
+    for name in ("w__panes", "w"):
+        step = dag.get_task(name)
+        assert (step.pool, step.max_active_tis_per_dag, step.conn_id) == ("spark", 1, "spark_connect")
+        assert step.retries > 0
+    assert dag.get_task("required_parts_exist").pool != "spark"
+    assert dag.max_active_runs >= 4, "a run that waits must not keep a ready one from starting"
+    assert [dag.get_task(n).first for n in ("w__panes", "w")] == [True, False]
+
+
+def test_a_timeout_holds_for_waiting_and_computing(workspace: Path) -> None:
+    dag = parsed(workspace, "a")
+    assert dag.get_task("a").execution_timeout.total_seconds() == 1200
+    assert dag.get_task("required_parts_exist").timeout == 1200
+
+
+def test_nothing_is_emitted_unless_something_is_ready(workspace: Path) -> None:
+    """A declared outlet would emit one event by itself."""
+    for name in ("a", "m", "partwise_reconcile"):
+        assert all(not task.outlets for task in parsed(workspace, name).tasks)
+
+
+def test_submit_goes_through_spark_submit(workspace: Path) -> None:
+    step = parsed(workspace, "heavy").get_task("heavy")
+    assert type(step).__mro__[1].__name__ == "SparkSubmitOperator"
+    assert Path(step.application).name == "airflow_submit.py"
+    assert Path(step.application).exists()
+
+
+def test_sources_poll(workspace: Path) -> None:
+    assert parsed(workspace, "m").timetable.delta.total_seconds() == 10
+    assert parsed(workspace, "nodes").timetable.delta.total_seconds() == 30
+    file = workspace / "view_defs" / "all.yaml"
+    file.write_text(file.read_text().replace("poll: 10 seconds", "poll: manual"))
+    dag = parsed(workspace, "m")
+    assert not dag.timetable.can_be_scheduled
+    assert order(dag) == ["load", "announce"]
+    assert dag.max_active_runs == 1
+    assert {task.owner for task in dag.tasks} == {"ada"}
+
+
+def test_the_backfill_has_a_wave_for_each_level(workspace: Path) -> None:
+    dag = parsed(workspace, "partwise_backfill")
+    assert order(dag) == ["plan", "wave_1", "compute_1", "wave_2", "compute_2", "report"]
+    assert dag.params.get_param("table").schema["enum"] == ["a", "b", "w", "heavy"]
+    assert dag.params["dry_run"] is False
+
+
+def test_the_nightly_upkeep_runs_commands_one_after_the_other(workspace: Path) -> None:
+    dag = parsed(workspace, "partwise_upkeep")
+    assert order(dag) == ["reconcile", "retain", "compact"]
+    assert f"-m partwise.cli reconcile --workspace {workspace}" in dag.get_task("reconcile").bash_command
+
+
+def test_parsing_reads_no_yaml_and_no_spark(workspace: Path) -> None:
+    """Every task of every run parses its file: it has to be quick."""
+    import subprocess
+    import sys
+
+    file = workspace / "stub.py"
+    file.write_text(stubs(workspace)["w.py"])
+    (workspace / "view_defs" / "all.yaml").unlink()
+    code = f"import sys, runpy; runpy.run_path({str(file)!r}); print([m for m in ('pyspark', 'yaml', 'sqlglot') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_environment())
+    assert "pyspark" not in done.stdout
+    assert "sqlglot" not in done.stdout
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    root = Path(__file__).resolve().parents[2]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "plugins"), str(root)])}
+
+
+def test_a_bad_file_fails_alone_with_the_words_of_validate(workspace: Path) -> None:
+    (workspace / "view_defs" / "bad.yaml").write_text("view: broken\npart: 1 minute\nupdate: SELECT * FROM m[k]\n")
+    found = stubs(workspace)
+    assert "a.py" in found
+    assert "broken.py" not in found
+    with pytest.raises(Exception, match=r"view_defs/bad.yaml:3:\d+: \S+: ") as failure:
+        exec(compile(found["view_defs_bad_yaml_problems.py"], "stub", "exec"), {})
+    assert type(failure.value).__name__ == "BadDefinition"
+
+
+def test_what_reads_a_broken_table_says_so_and_the_rest_goes_on(workspace: Path) -> None:
+    text = (workspace / "view_defs" / "all.yaml").read_text()
+    (workspace / "view_defs" / "all.yaml").write_text(text.replace("total FROM m[j]", "total FROM m[k]"))
+    found = stubs(workspace)
+    assert "w.py" in found
+    assert "source_dag(" in found["m.py"]
+    with pytest.raises(Exception, match="b reads a table whose definition has problems"):
+        exec(compile(found["b.py"], "stub", "exec"), {})
+
+
+def test_a_changed_definition_changes_its_own_file_only(workspace: Path) -> None:
+    before = stubs(workspace)
+    file = workspace / "view_defs" / "all.yaml"
+    file.write_text(file.read_text().replace("Sum per node", "Sums of nodes"))
+    after = stubs(workspace)
+    assert [name for name in before if before[name] != after[name]] == ["a.py"]
+
+
+def test_the_bundle_writes_what_changed_and_removes_what_is_gone(workspace: Path, tmp_path: Path) -> None:
+    from partwise_airflow.bundle import write
+
+    folder = tmp_path / "stubs"
+    write(folder, {"a.py": "1", "b.py": "2"})
+    before = (folder / "a.py").stat().st_mtime_ns
+    write(folder, {"a.py": "1", "c.py": "3"})
+    assert (folder / "a.py").stat().st_mtime_ns == before
+    assert sorted(path.name for path in folder.iterdir()) == ["a.py", "c.py"]

@@ -1,0 +1,157 @@
+"""The sensor and what it waits in, on a real ledger, without Airflow's processes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from partwise.ledger.commit import Content, Entry
+from partwise.parts import parse_part
+from partwise.workspace import open_workspace
+
+pytestmark = pytest.mark.xdist_group("airflow")
+
+
+def arrive(workspace: Path, *minutes: str) -> None:
+    where = open_workspace(str(workspace))
+    ledger = where.open_ledger(time.time())
+    where.take_over(ledger, where.load(), time.time())
+    if minutes:
+        held = ledger.take("m", "test", 60, time.time())
+        parts = {parse_part(f"2026-10-03T10:{minute}", 60): Content(1, minute) for minute in minutes}
+        ledger.commit(held, Entry("m", 0, ledger.graph()["m"].fingerprint, None, parts=parts), None, time.time())
+    ledger.database.close()
+
+
+def sensor(workspace: Path, **kwargs: Any) -> Any:
+    from partwise_airflow import PartsSensor
+
+    return PartsSensor(task_id="wait", workspace=str(workspace), **kwargs)
+
+
+def test_it_passes_at_once_when_the_parts_are_there(workspace: Path) -> None:
+    arrive(workspace, "00", "01")
+    assert sensor(workspace, table="m", parts="2026-10-03T10:00..2026-10-03T10:01").execute({}) is not None
+
+
+def test_it_waits_without_a_worker_and_says_for_what(workspace: Path) -> None:
+    from airflow.sdk.exceptions import TaskDeferred
+
+    arrive(workspace, "00")
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor(workspace, table="a", parts="2026-10-03T10:01", required_by=True, timeout=99).execute({})
+    name, kwargs = deferred.value.trigger.serialize()
+    assert name == "partwise_airflow.trigger.PartsTrigger"
+    assert kwargs["waits"] == "a[2026-10-03T10:01] waits: m 0/1, missing 10:01"
+    assert deferred.value.timeout.total_seconds() == 99
+
+
+def test_the_trigger_fires_when_the_last_part_arrives(workspace: Path) -> None:
+    from partwise_airflow.trigger import PartsTrigger
+
+    arrive(workspace, "00")
+    kwargs = {"table": "m", "parts": "2026-10-03T10:00..2026-10-03T10:01", "own": True, "every": 0.1}
+    trigger = PartsTrigger(**PartsTrigger(workspace=str(workspace), **kwargs).serialize()[1])
+
+    async def both() -> Any:
+        waiting = asyncio.create_task(anext(trigger.run()))
+        await asyncio.sleep(0.5)
+        assert not waiting.done()
+        await asyncio.to_thread(arrive, workspace, "01")
+        return await asyncio.wait_for(waiting, 20)
+
+    event = asyncio.run(both())
+    assert event.payload == {"text": "m[2026-10-03T10:00..2026-10-03T10:01] exists"}
+
+
+@pytest.mark.parametrize(
+    "table, parts, why",
+    [
+        ("b", "2026-10-03T10:03", "not the start of a part of 5 minutes"),
+        ("a", "yesterday", "'yesterday' is not a time"),
+    ],
+)
+def test_a_part_that_cannot_be_meant_fails_at_once(workspace: Path, table: str, parts: str, why: str) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    arrive(workspace)
+    with pytest.raises(AirflowFailException, match=why):
+        sensor(workspace, table=table, parts=parts).execute({})
+
+
+def context(conf: dict[str, Any] | None = None, key: str | None = None, kind: str = "asset_triggered") -> Any:
+    run = SimpleNamespace(conf=conf, partition_key=key, run_type=kind)
+    return {"dag_run": run, "params": {"part": None}, "run_id": "r"}
+
+
+def test_what_a_run_is_for() -> None:
+    from partwise_airflow.asked import Asked, asked_of
+
+    key = "2026-10-03T10:05"
+    assert asked_of(context(key=key)) == Asked(key, requested=False)
+    assert asked_of(context(key=key, kind="manual")) == Asked(key, requested=True)
+    assert asked_of(context({"part": f" {key} "}, kind="manual")) == Asked(key, requested=True)
+    assert asked_of(context({"part": ""}, kind="manual")) == Asked(None, requested=False)
+    assert Asked(key, False).of(300, 60) == "2026-10-03T10:05..2026-10-03T10:09"
+    assert Asked(None, False).of(300, 60) is None
+
+
+def test_a_run_with_nothing_to_do_is_skipped_and_one_with_work_goes_on(workspace: Path) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from partwise_airflow.sensor import RequiredParts
+
+    arrive(workspace)
+    first = RequiredParts(task_id="required_parts_exist", table="w", workspace=str(workspace))
+    with pytest.raises(AirflowSkipException, match="w: nothing of it is due and ready"):
+        first.execute(context(key="2026-10-03T10:00"))
+    arrive(workspace, "00", "01")
+    assert "w__panes[2026-10-03T10:00..2026-10-03T10:01]" in first.execute(context(key="2026-10-03T10:00"))
+
+
+def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
+    from partwise_airflow.notes import Notes
+
+    events = [
+        SimpleNamespace(extra={"reasons": {"k": "m[k] arrived", "other": "no"}}),
+        SimpleNamespace(extra=None),
+        SimpleNamespace(extra={"reasons": {"k": "late rows in m[k]"}}),
+    ]
+    run = SimpleNamespace(consumed_asset_events=events, partition_key="k", note=None, run_id="r")
+    Notes().on_dag_run_running(run, "")
+    assert run.note == "late rows in m[k]"
+    Notes().on_dag_run_running(SimpleNamespace(run_id="r"), "")  # whatever the scheduler hands in, it goes on
+
+
+def test_asking_for_a_part_that_cannot_be_built_says_why(workspace: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from partwise_airflow.asked import Asked
+    from partwise_airflow.step import begun
+
+    arrive(workspace, "00")
+    with pytest.raises(AirflowFailException, match="There is no part of a in 2026-10-03T10:07"):
+        begun(str(workspace), "a", Asked("2026-10-03T10:07", requested=True), "r")
+    begun(str(workspace), "a", Asked("2026-10-03T10:00", requested=True), "r")
+    ledger = open_workspace(str(workspace)).open_ledger(time.time())
+    assert [(step.table, step.kind) for step in ledger.plan(time.time(), ["a"]).steps] == [("a", "requested")]
+    ledger.database.close()
+
+
+def test_what_is_imported_ahead_exists_and_only_the_scheduler_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.util import find_spec
+
+    from partwise_airflow import preload
+
+    asked: list[str] = []
+    monkeypatch.setattr(preload, "import_module", asked.append)
+    preload.Preload().on_starting(SimpleNamespace(job_type="TriggererJob"))
+    assert asked == []
+    preload.Preload().on_starting(SimpleNamespace(job_type="SchedulerJob"))
+    assert tuple(asked) == preload.MODULES
+    assert [name for name in asked if find_spec(name) is None] == []

@@ -1,0 +1,233 @@
+"""What is told, what is not told twice, and that nothing gets lost: on a real ledger, with a scheduler that loses things."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+
+from partwise.announce.decide import GRACE, LONGEST_GRACE
+from partwise.ledger.announcements import announce, begin, forget, told
+from partwise.ledger.commit import Content, Entry
+from partwise.ledger.ledger import Ledger
+from partwise.ledger.open import in_memory
+from partwise.parts import Reference
+from partwise.tables import Graph, Input, Table
+
+SAME = (Input("s", Reference.same()),)
+FROM_HELPER = (Input("v__helper", Reference.same()),)
+FROM_V = (Input("v", Reference.same()),)
+GRAPH = Graph.of(
+    [
+        Table("s", "source", 60, "s1"),
+        Table("v__helper", "view", 60, "h1", SAME, SAME, helper_of="v"),
+        Table("v", "view", 60, "v1", FROM_HELPER, FROM_HELPER),
+        Table("w", "view", 60, "w1", FROM_V, FROM_V),
+    ]
+)
+T = 1_000.0
+KEY = "1970-01-01T00:00"
+
+
+def arrive(ledger: Ledger, part: int, digest: str, now: float = T) -> None:
+    held = ledger.take("s", "ingest", 60, now)
+    ledger.commit(held, Entry("s", 0, "s1", None, parts={part: Content(1, digest)}), None, now)
+
+
+def build(ledger: Ledger, table: str, now: float = T) -> bool:
+    held = ledger.take(table, "step", 60, now)
+    pin = ledger.pin(held, now)
+    if pin is None:
+        ledger.release(held, now)
+        return False
+    ledger.commit(held, pin.entry({j: Content(1, f"{pin.seq}:{j}") for j in pin.walk()}), None, now)
+    return True
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    found = in_memory()
+    found.define(GRAPH, T)
+    arrive(found, 0, "a")
+    return found
+
+
+def start(ledger: Ledger, view: str, run: str, now: float = T) -> None:
+    with ledger.database.writing(now) as w:
+        begin(w, view, run)
+
+
+def test_a_helper_is_announced_as_its_view_with_the_reason(ledger: Ledger) -> None:
+    assert announce(ledger, T) == {"v": {KEY: "s[1970-01-01T00:00] arrived"}}
+
+
+def test_nothing_is_told_twice_before_a_run_begins(ledger: Ledger) -> None:
+    assert announce(ledger, T)
+    arrive(ledger, 1, "b")
+    assert announce(ledger, T + 1) == {}, "the run that is about to begin computes part 1 as well"
+
+
+def test_what_becomes_due_while_a_run_works_is_told(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    assert announce(ledger, T) == {}, "that is what the run is working on"
+    arrive(ledger, 7, "b")
+    assert list(announce(ledger, T)["v"]) == ["1970-01-01T00:07"]
+
+
+def test_the_end_of_a_run_tells_what_is_left_and_what_follows(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    build(ledger, "v__helper")
+    build(ledger, "v")
+    assert announce(ledger, T, only={"v", "w"}, ended=("v", "r1")) == {"w": {KEY: "v[1970-01-01T00:00] built"}}
+    with ledger.database.reading() as r:
+        assert set(told(r)) == {"w"}
+
+
+def test_a_run_that_leaves_something_tells_of_it_at_its_end(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    build(ledger, "v__helper")
+    assert announce(ledger, T) == {}
+    assert set(announce(ledger, T, only={"v", "w"}, ended=("v", "r1"))) == {"v"}
+
+
+def test_the_end_of_one_run_leaves_alone_what_is_told_for_the_next(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    build(ledger, "v__helper")
+    build(ledger, "v")
+    arrive(ledger, 1, "b")
+    assert "v" in announce(ledger, T)
+    assert "v" not in announce(ledger, T, ended=("v", "r1")), "a run for part 1 is on its way"
+
+
+def test_what_the_run_is_about_to_do_is_no_news(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    build(ledger, "v__helper")
+    arrive(ledger, 7, "b")
+    assert announce(ledger, T)["v"] == {"1970-01-01T00:07": "s[1970-01-01T00:07] arrived"}
+
+
+def test_late_rows_are_the_reason(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    build(ledger, "v__helper")
+    build(ledger, "v")
+    announce(ledger, T, ended=("v", "r1"))
+    arrive(ledger, 0, "corrected")
+    assert announce(ledger, T)["v"] == {KEY: "late rows in s[1970-01-01T00:00]"}
+
+
+def test_the_reconciler_waits_for_the_event_and_for_runs(ledger: Ledger) -> None:
+    assert announce(ledger, T)
+    quiet: dict[str, bool] = {}
+    assert announce(ledger, T + GRACE - 1, live=quiet) == {}
+    assert announce(ledger, T + GRACE + 1, live={"v": True}) == {}
+    assert "v" in announce(ledger, T + GRACE + 1, live=quiet)
+    assert announce(ledger, T + GRACE + 10, live=quiet) == {}
+
+
+def test_told_in_vain_is_told_less_and_less_often(ledger: Ledger) -> None:
+    now, when = T, []
+    announce(ledger, now)
+    while now < T + 3600:
+        now += 60
+        if announce(ledger, now, live={}):
+            when.append(now)
+    gaps = [b - a for a, b in pairwise(when)]
+    assert gaps == sorted(gaps)
+    assert max(gaps) <= LONGEST_GRACE + 60
+    assert len(when) < 16
+
+
+def test_a_run_that_dies_is_replaced(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1", T + 1)
+    assert announce(ledger, T + 30, live={"v": True}) == {}
+    assert "v" in announce(ledger, T + GRACE + 10, live={})
+
+
+def test_a_run_with_nothing_to_do_makes_room_for_the_next(ledger: Ledger) -> None:
+    announce(ledger, T)
+    build(ledger, "v__helper")
+    build(ledger, "v")
+    with ledger.database.writing(T) as w:
+        forget(w, "v", None)
+    arrive(ledger, 1, "b")
+    assert "v" in announce(ledger, T)
+
+
+def test_views_that_cannot_be_used_are_not_told_of(ledger: Ledger) -> None:
+    assert announce(ledger, T, only={"w"}) == {}
+
+
+@dataclass
+class Scheduler:
+    """Airflow as it can be: events and runs may be lost at any moment."""
+
+    ledger: Ledger
+    chance: random.Random
+    losses: float
+    queued: list[tuple[str, str]] = field(default_factory=list)
+    count: int = 0
+    most: int = 0
+
+    def emit(self, keys: object) -> None:
+        for view, of_view in dict(keys).items():  # type: ignore[call-overload]
+            for _ in of_view:
+                if self.chance.random() >= self.losses:
+                    self.count += 1
+                    self.queued.append((view, f"run{self.count}"))
+        for view in ("v", "w"):
+            self.most = max(self.most, sum(name == view for name, _ in self.queued))
+
+    def run_one(self, now: float) -> None:
+        if not self.queued:
+            return
+        view, run = self.queued.pop(0)
+        tables = ["v__helper", "v"] if view == "v" else ["w"]
+        if self.chance.random() < self.losses:
+            return  # died before it began
+        start(self.ledger, view, run, now)
+        for table in tables:
+            if self.chance.random() < self.losses:
+                return
+            build(self.ledger, table, now)
+        if self.chance.random() >= self.losses:
+            self.emit(announce(self.ledger, now, only={"v", "w"}, ended=(view, run)))
+
+    def reconcile(self, now: float) -> None:
+        live = {view: True for view, _ in self.queued}
+        self.emit(announce(self.ledger, now, live=live))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_gets_lost_everything_is_computed_in_the_end_without_a_pile_of_runs(seed: int) -> None:
+    chance = random.Random(seed)
+    ledger = in_memory()
+    ledger.define(GRAPH, T)
+    world = Scheduler(ledger, chance, losses=chance.choice([0.0, 0.2, 0.5]))
+    now = T
+    for moment in range(40):
+        now += chance.choice([0.5, 5, 30])
+        for _ in range(chance.choice([0, 1, 3])):
+            arrive(ledger, chance.randrange(12), str(moment), now)
+            world.emit(announce(ledger, now, only={"v", "w"}))
+        if chance.random() < 0.5:
+            world.run_one(now)
+        if moment % 10 == 9:
+            world.reconcile(now)
+    assert world.most <= 6, "slow runs must not pile up"
+    world.losses = 0.0
+    for _ in range(12):
+        now += 60
+        world.reconcile(now)
+        while world.queued:
+            world.run_one(now)
+    assert ledger.plan(now).steps == ()
+    assert announce(ledger, now, live={}) == {}

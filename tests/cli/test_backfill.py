@@ -1,0 +1,193 @@
+"""`partwise backfill` before anything runs: the plan, and a clear sentence for each wrong range. No JVM."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from partwise.backfill import ask
+from partwise.cli.stop import Stop
+from partwise.ledger import backfills
+from partwise.ledger.as_defined import as_defined
+from partwise.parts import Range, parse_part
+from partwise.workspace import open_workspace
+from tests.cli.conftest import Run
+from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows
+
+DAY = "2026-10-03T"
+
+
+@pytest.fixture
+def built(workspace: Path) -> Path:
+    """Measurements 10:05 to 10:19, nodes, and all views up to date."""
+    load_rows(workspace, "measurements", f"{DAY}10:05..{DAY}10:19", rows=6)
+    load_dimension(workspace, "nodes", rows=3)
+    while build_what_is_ready(workspace):
+        pass
+    return workspace
+
+
+WRONG = [
+    (("total_lost", f"{DAY}10:05"), "There is no view total_lost; did you mean total_loss?"),
+    (("measurements", f"{DAY}10:05"), "measurements is a source: it is loaded, not computed. `partwise ingest"),
+    (("measurements", f"{DAY}10:05"), f"`partwise backfill loss_by_region {DAY}10:05`"),
+    (("nodes", f"{DAY}10:05"), "nodes is a dimension: it is loaded, not computed."),
+    (("total_loss", "ten o'clock"), "'ten o'clock' is not a time; write for example"),
+    (("loss_by_region", f"{DAY}10:07"), "is not the start of a part of 5 minutes; the part that holds it is"),
+    (("total_loss", f"{DAY}10:09..{DAY}10:06"), f"written backwards; did you mean {DAY}10:06..{DAY}10:09?"),
+    (("total_loss", ""), "RANGE is empty"),
+    (("total_loss", ".."), "RANGE is empty"),
+    (("total_loss", "2126-10-03T10:00"), "is in the future"),
+    (("total_loss", f"{DAY}10:30"), "There is no part of total_loss in 2026-10-03T10:30"),
+    (("total_loss", f"{DAY}10:30"), "measurements 0/1, missing 10:30. Its newest part is 2026-10-03T10:19"),
+    (("total_loss", f"{DAY}09:00..{DAY}09:30"), "lies before anything that it could be computed from"),
+    (("total_loss", f"{DAY}09:00"), f"measurements at {DAY}10:05"),
+    (("total_loss",), "Which parts?"),
+    ((), "Which parts?"),
+]
+
+
+def test_each_wrong_range_is_told(run: Run, built: Path) -> None:
+    for words, said in WRONG:
+        done = run("backfill", *words, "--yes")
+        assert (done.code, done.out) == (2, ""), words
+        assert said in done.err, words
+
+
+def test_a_given_start_is_changed_in_the_definition(run: Run, built: Path) -> None:
+    file = built / "view_defs" / "total_loss.yaml"
+    file.write_text(file.read_text().replace("start: earliest", f'start: "{DAY}10:08"'))
+    while build_what_is_ready(built):
+        pass
+    done = run("backfill", "total_loss", f"{DAY}10:06")
+    assert (done.code, "its definition says `start: 2026-10-03T10:08`" in done.err) == (2, True), done.err
+
+
+def test_the_plan_names_parts_reasons_rows_and_what_may_follow(run: Run, built: Path) -> None:
+    found = run("backfill", "loss_runs", f"{DAY}10:06..{DAY}10:07", "--dry-run", "--json").json["plan"]
+    assert [(s["table"], s["parts"], s["kind"]) for s in found["steps"]] == [
+        ("loss_runs", [f"{DAY}10:06", f"{DAY}10:07"], "requested")
+    ]
+    assert found["may_follow"]["loss_runs"] == [f"{DAY}10:08..{DAY}10:19"]
+    assert found["may_follow"]["high_loss_by_hand"] == [f"{DAY}10:06..{DAY}10:19"]
+    assert found["rows"] == 6
+    shown = run("backfill", "loss_runs", f"{DAY}10:06..{DAY}10:07", "--dry-run").out
+    assert "Then, only where content changes" in shown
+    assert "2 parts, 6 rows, time unknown" in shown
+    kept = run("backfill", "loss_runs", f"{DAY}10:06", "--dry-run", "--no-downstream", "--json").json["plan"]
+    assert kept["may_follow"] == {}
+    assert run("plan", "--json").json["steps"] == []  # a dry run leaves nothing behind
+
+
+def test_upstream_asks_for_what_it_is_computed_from(run: Run, built: Path) -> None:
+    found = run("backfill", "worst_ten_minutes", f"{DAY}10:15", "--dry-run", "--upstream", "--json").json["plan"]
+    assert {s["table"]: (s["parts"][0], s["parts"][-1], s["kind"]) for s in found["steps"]} == {
+        "worst_ten_minutes__panes": (f"{DAY}10:06", f"{DAY}10:15", "requested"),
+        "worst_ten_minutes": (f"{DAY}10:15", f"{DAY}10:15", "requested"),
+    }
+
+
+def test_what_is_stale_upstream_comes_first(run: Run, built: Path) -> None:
+    load_rows(built, "measurements", f"{DAY}10:07", rows=7)
+    found = run("backfill", "high_loss_by_hand", f"{DAY}10:09", "--dry-run", "--json").json["plan"]
+    assert [(s["table"], s["parts"], s["kind"]) for s in found["steps"]] == [
+        ("loss_runs", [f"{DAY}10:07"], "stale"),
+        ("high_loss_by_hand", [f"{DAY}10:09"], "requested"),
+    ]
+    assert found["waits"] == []
+
+
+def test_an_earlier_range_moves_the_start_of_a_view_and_its_helpers(run: Run, built: Path) -> None:
+    load_rows(built, "measurements", f"{DAY}10:00..{DAY}10:04", rows=6)
+    while build_what_is_ready(built):
+        pass
+    found = run("backfill", "worst_ten_minutes", f"{DAY}10:00..", "--dry-run", "--json").json["plan"]
+    assert found["starts"] == {"worst_ten_minutes__panes": f"{DAY}10:00", "worst_ten_minutes": f"{DAY}10:09"}
+    plain = run("backfill", "total_loss", f"{DAY}09:50..{DAY}10:03", "--dry-run").out
+    assert f"total_loss will start at {DAY}10:00 instead of {DAY}10:05" in plain
+    assert f"total_loss[{DAY}10:00..{DAY}10:05]" in plain  # up to the old first part: it becomes an update
+
+
+def test_nobody_to_ask(run: Run, built: Path) -> None:
+    done = run("backfill", "total_loss", f"{DAY}10:06")
+    assert done.code == 2
+    assert "--yes goes ahead" in done.err
+
+
+def test_a_second_one_is_refused_by_name_and_nothing_interrupted_is_told(run: Run, built: Path) -> None:
+    assert "no interrupted backfill" in run("backfill", "--resume").err
+    where = open_workspace(str(built), {})
+    ledger, graph = where.open_ledger(time.time()), where.load().graph()
+    with as_defined(ledger, graph, time.time()) as snapshot:
+        length = graph["total_loss"].length
+        p = parse_part(f"{DAY}10:06", length)
+        asked = ask(backfills.world_of(snapshot), "total_loss", Range(p, p + 3))
+        later = ask(backfills.world_of(snapshot), "total_loss", Range(p + 3, p + 5))
+        apart = ask(backfills.world_of(snapshot), "total_loss", Range(p + 4, p + 5))
+    dead: set[str] = set()
+    with ledger.database.writing(time.time()) as w:
+        first = backfills.begin(w, graph, asked, True, "here:1:a", dead.__contains__)
+    with ledger.database.writing(time.time()) as w:
+        with pytest.raises(backfills.Overlaps) as why:
+            backfills.begin(w, graph, later, True, "here:2:b", dead.__contains__)
+        backfills.begin(w, graph, apart, True, "here:2:b", dead.__contains__)
+    assert why.value.other.text(graph) == f"backfill {first.number} of total_loss[{DAY}10:06..{DAY}10:09]"
+    dead.add("here:1:a")
+    with ledger.database.writing(time.time()) as w:
+        backfills.begin(w, graph, asked, True, "here:3:c", dead.__contains__)
+        assert [b.holder for b in backfills.unfinished(w)] == ["here:1:a", "here:2:b", "here:3:c"]
+    ledger.database.close()
+
+
+def test_a_manual_view_and_its_helpers_are_repaired_as_one(run: Run, built: Path) -> None:
+    file = built / "view_defs" / "worst_ten_minutes.yaml"
+    file.write_text(file.read_text().replace("part: 1 minute", "part: 1 minute\nrepair: manual"))
+    load_rows(built, "measurements", f"{DAY}10:07", rows=7)
+    plan = run("plan", "--json").json
+    assert [(s["table"], s["parts"]) for s in plan["manual"]] == [("worst_ten_minutes__panes", [f"{DAY}10:07"])]
+    assert not [s for s in plan["steps"] if s["table"].startswith("worst_ten_minutes")]
+    assert f"`partwise backfill worst_ten_minutes__panes {DAY}10:07` repairs it." in run("plan").out
+    by_helper = run("backfill", "worst_ten_minutes__panes", f"{DAY}10:07", "--dry-run", "--json").json["plan"]
+    assert by_helper["may_follow"] == {"worst_ten_minutes": [f"{DAY}10:14..{DAY}10:16"]}
+    found = run("backfill", "worst_ten_minutes", f"{DAY}10:14..{DAY}10:15", "--dry-run", "--json").json["plan"]
+    assert [(s["table"], s["parts"], s["kind"]) for s in found["steps"]] == [
+        ("worst_ten_minutes__panes", [f"{DAY}10:07"], "requested"),
+        ("worst_ten_minutes", [f"{DAY}10:14", f"{DAY}10:15"], "requested"),
+    ]
+    # It follows as far as the change goes.
+    assert found["may_follow"]["worst_ten_minutes"] == [f"{DAY}10:16"]
+
+
+def test_the_second_refuses_or_waits(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from spark_jobs.commands.backfill import _begin
+    from spark_jobs.engine import Engine
+
+    where = open_workspace(str(built), {})
+    definitions = where.load()
+    engine = Engine(None, where.open_ledger(time.time()), definitions, where.warehouse)  # type: ignore[arg-type]
+    ledger, graph = engine.ledger, definitions.graph()
+    with as_defined(ledger, graph, time.time()) as snapshot:
+        p = parse_part(f"{DAY}10:06", 60)
+        asked = ask(backfills.world_of(snapshot), "total_loss", Range(p, p + 3))
+    with ledger.database.writing(time.time()) as w:
+        first = backfills.begin(w, graph, asked, True, "elsewhere:1:a", lambda _: False)
+    name = f"backfill {first.number} of total_loss[{DAY}10:06..{DAY}10:09] (elsewhere:1:a)"
+    with pytest.raises(Stop) as why:
+        _begin(engine, asked, True, wait=False)
+    assert str(why.value) == f"{name} is at work on some of these parts; --wait waits for it."
+
+    def end() -> None:
+        time.sleep(0.5)
+        with ledger.database.writing(time.time()) as w:
+            backfills.finish(w, first.number, True)
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    second = _begin(engine, asked, True, wait=True)
+    ending.join()
+    assert second.number > first.number
+    assert f"waiting for {name}" in capsys.readouterr().err
+    ledger.database.close()

@@ -1,0 +1,57 @@
+"""Settings for all tests, and the Spark session that they share. Other fixtures live beside the tests that use them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The same examples on every run and every machine: a failure that somebody sees is a failure that everybody sees.
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("explore", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--histories", type=int, default=1000, help="how many random histories are simulated")
+    parser.addoption("--spark-histories", type=int, default=30, help="how many random histories run on real Spark")
+    parser.addoption("--soak", type=float, default=0, help="how many minutes the soak test runs; 0: not at all")
+    parser.addoption(
+        "--spark-remote",
+        metavar="URL",
+        help="run the Spark tests over Spark Connect: the URL of a server (sc://...), or `start` for one of its own",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--spark-remote"):
+        for item in items:
+            if item.get_closest_marker("own_process"):
+                item.add_marker(pytest.mark.skip(reason="starts drivers of its own"))
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """One session for all tests of a process."""
+    from tests.spark.sessions import tested
+
+    with tested(request.config.getoption("--spark-remote")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of one warm driver with the settings that users have, for commands that tests call as processes."""
+    from spark_jobs.connect import server
+
+    with server(log=tmp_path_factory.mktemp("driver") / "log") as url:
+        yield url

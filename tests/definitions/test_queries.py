@@ -1,0 +1,94 @@
+"""Queries with PATTERN or WINDOW become plain views when definitions are loaded."""
+
+from pathlib import Path
+
+from partwise.definitions import Definitions, View, load, load_texts
+from partwise.parts import Reference
+from partwise.tables import Input
+
+EXAMPLE = Path(__file__).parents[2] / "view_defs"
+SOURCE = """\
+source: m
+part: 1 minute
+time: {column: t, tie: n}
+columns: {t: timestamp, n: bigint, src: string, loss: bigint}
+files: a.csv
+---
+"""
+QUERY = """\
+view: v
+part: 1 minute
+query: |
+  SELECT src, COUNT(*) AS ct FROM m PATTERN [a, b+]
+  WHERE a.loss > 10 AND b.loss > 10 GROUP BY src
+"""
+
+
+def read(text: str) -> Definitions:
+    return load_texts({"a.yaml": text.encode()})
+
+
+def test_a_query_is_translated_with_its_helpers() -> None:
+    found = read(SOURCE + QUERY)
+    assert found.problems == ()
+    view = found.tables["v"]
+    assert isinstance(view, View)
+    assert view.query is not None
+    assert view.update is not None
+    assert view.columns == ("src", "ct")
+    assert found.helpers
+    assert all(helper.helper_of == "v" for helper in found.helpers.values())
+    assert set(found.tables) == {"m", "v"}
+    assert set(found.graph().tables) == {"m", "v", *found.helpers}
+
+
+def test_the_pattern_of_the_example_reads_its_own_previous_part() -> None:
+    found = load(EXAMPLE)
+    graph = found.graph()
+    helpers = [graph[name] for name, helper in found.helpers.items() if helper.helper_of == "high_loss"]
+    assert len(helpers) == 1
+    assert Input(helpers[0].name, Reference.same(-1)) in helpers[0].inputs
+    assert graph["high_loss"].input_names == (helpers[0].name,)
+
+
+def test_generated_sql_has_the_place_of_the_query() -> None:
+    found = read(SOURCE + QUERY)
+    for view in (found.tables["v"], *found.helpers.values()):
+        assert isinstance(view, View)
+        for statement in view.statements:
+            assert statement.found.problems == ()
+            assert str(statement.placed.at(len(statement.text) // 2)) == "a.yaml:10:3"
+
+
+def test_helpers_of_a_view_with_errors_are_not_used() -> None:
+    found = read(SOURCE + QUERY + "checks:\n  - expect_column_values_to_not_be_null: {column: nope}\n")
+    assert [p.code for p in found.problems] == ["unknown-column"]
+    assert found.helpers
+    assert set(found.usable) == {"m"}
+
+
+def test_a_helper_needs_a_name_of_its_own() -> None:
+    helper = next(iter(read(SOURCE + QUERY).helpers))
+    taken = f"---\nview: {helper}\npart: 1 minute\nupdate: SELECT src FROM m[j]\n"
+    found = read(SOURCE + QUERY + taken)
+    assert [(p.code, p.table) for p in found.problems] == [("duplicate-name", "v")]
+    assert set(found.usable) == {"m", helper}
+
+
+def test_views_can_read_what_a_query_gives() -> None:
+    found = read(SOURCE + QUERY + "---\nview: w\npart: 1 minute\nupdate: SELECT src, ct FROM v[j] WHERE ct > 5\n")
+    assert found.problems == ()
+    assert found.graph()["w"].input_names == ("v",)
+    wrong = read(SOURCE + QUERY + "---\nview: w\npart: 1 minute\nupdate: SELECT src, cnt FROM v[j]\n")
+    assert [p.code for p in wrong.problems] == ["unknown-column"]
+
+
+def test_the_fingerprint_of_a_query_follows_its_meaning() -> None:
+    before = read(SOURCE + QUERY).graph()
+    same = read(SOURCE + QUERY.replace("  WHERE", "  -- high\n  where")).graph()
+    other = read(SOURCE + QUERY.replace("a.loss > 10", "a.loss > 11")).graph()
+    carry = read(SOURCE + QUERY + "gaps: carry\n").graph()
+    helpers = [name for name in before.tables if before[name].helper_of]
+    assert all(before[name].fingerprint == same[name].fingerprint for name in before.tables)
+    for changed in (other, carry):
+        assert any(before[name].fingerprint != changed[name].fingerprint for name in (*helpers, "v"))

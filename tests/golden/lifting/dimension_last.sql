@@ -1,0 +1,1 @@
+SELECT m.src, n.region FROM m[j] m RIGHT JOIN nodes n ON m.src = n.node

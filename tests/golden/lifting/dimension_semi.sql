@@ -1,0 +1,1 @@
+SELECT * FROM nodes n LEFT ANTI JOIN m[j] m ON m.src = n.node

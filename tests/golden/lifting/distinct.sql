@@ -1,0 +1,1 @@
+SELECT DISTINCT src FROM m[j-1..j]

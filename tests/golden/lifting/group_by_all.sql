@@ -1,0 +1,1 @@
+SELECT src, COUNT(*) AS n FROM m[j] GROUP BY ALL

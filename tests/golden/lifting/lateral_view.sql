@@ -1,0 +1,1 @@
+SELECT src, tag FROM m[j] LATERAL VIEW explode(tags) t AS tag

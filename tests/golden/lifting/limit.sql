@@ -1,0 +1,1 @@
+SELECT src, loss FROM m[j] ORDER BY loss DESC, src LIMIT 10

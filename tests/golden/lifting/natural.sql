@@ -1,0 +1,1 @@
+SELECT src FROM m[j] NATURAL JOIN n[j-1]

@@ -1,0 +1,1 @@
+SELECT src, FIRST(loss) AS f FROM m[j] GROUP BY src

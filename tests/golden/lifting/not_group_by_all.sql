@@ -1,0 +1,1 @@
+SELECT my_own(loss) AS x FROM m[j] GROUP BY ALL

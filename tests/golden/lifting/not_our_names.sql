@@ -1,0 +1,1 @@
+SELECT loss AS __j1 FROM m[j]

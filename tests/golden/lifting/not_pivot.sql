@@ -1,0 +1,1 @@
+SELECT * FROM m[j] PIVOT (SUM(loss) FOR src IN ('a', 'b'))

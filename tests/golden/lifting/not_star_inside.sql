@@ -1,0 +1,1 @@
+SELECT to_json(struct(*)) AS row FROM m[j]

@@ -1,0 +1,1 @@
+SELECT src FROM m[j] WHERE loss > (SELECT AVG(loss) FROM m[j-9..j])

@@ -1,0 +1,1 @@
+SELECT * EXCEPT (t) FROM m[j]

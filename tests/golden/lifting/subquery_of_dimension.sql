@@ -1,0 +1,1 @@
+SELECT node FROM nodes WHERE node IN (SELECT src FROM m[j])

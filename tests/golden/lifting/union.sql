@@ -1,0 +1,1 @@
+SELECT src FROM m[j] UNION ALL SELECT node FROM nodes UNION SELECT dest FROM m[j-1]

@@ -1,0 +1,1 @@
+SELECT 1 AS one FROM m[j] HAVING COUNT(*) > 3

@@ -1,0 +1,1 @@
+SELECT src, SUM(loss) AS s FROM m[j-9..j] GROUP BY src

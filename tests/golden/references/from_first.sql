@@ -1,0 +1,3 @@
+FROM measurements[j] m
+SELECT m.src, count(*) AS n
+GROUP BY m.src

@@ -1,0 +1,1 @@
+SELECT 'grüße 😀 [j]' AS `größe`, src FROM measurements[j] WHERE dest = '東京'

@@ -1,0 +1,1 @@
+SELECT DISTINCT src FROM measurements PATTERN [a] ORDER BY loss DESC LIMIT 5

@@ -1,0 +1,1 @@
+SELECT src FROM measurements m WHERE loss > 1

@@ -1,0 +1,1 @@
+SELECT src, COUNT(*) AS n FROM measurement [WINDOW 10 minutes] GROUP BY src

@@ -1,0 +1,1 @@
+SELECT src, SUM(los) AS s FROM measurements PATTERN [a, b+] WHERE a.lost > 1 GROUP BY source

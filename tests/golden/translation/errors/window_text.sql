@@ -1,0 +1,1 @@
+SELECT src, COUNT(*) AS n FROM measurements [WINDOW ten minutes] GROUP BY src

@@ -1,0 +1,276 @@
+"""A step's transactions, one behaviour at a time, on both databases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from partwise.ledger.commit import Content, Entry, Gap
+from partwise.ledger.leases import Busy, Fenced
+from partwise.ledger.ledger import Ledger
+from partwise.ledger.pin import DefinitionChanged, Version
+from partwise.parts import Parts, Range, Reference
+from partwise.plan.model import Plan
+from partwise.tables import Graph, Input, Table
+
+T = 1_000.0
+SAME = (Input("s", Reference.same()),)
+V = Table("v", "view", 60, "v1", SAME, SAME)
+W = Table("w", "view", 60, "w1", (Input("v", Reference.same()),), (Input("v", Reference.same()),))
+GRAPH = Graph.of([Table("s", "source", 60, "s1"), V, W])
+
+
+@pytest.fixture
+def chain(ledger: Ledger) -> Ledger:
+    """s -> v -> w, with s[0..2] there."""
+    ledger.define(GRAPH, T)
+    arrive(ledger, {0: "a", 1: "b", 2: "c"})
+    return ledger
+
+
+def arrive(ledger: Ledger, parts: dict[int, str], table: str = "s", version: int | None = None, now: float = T) -> int:
+    held = ledger.take(table, "ingest", 60, now)
+    contents = {p: Content(1, digest) for p, digest in parts.items()}
+    entry = Entry(table, 0, "s1", None, parts=contents, arrived=dict.fromkeys(parts, 1))
+    return ledger.commit(held, entry, version, now).seq
+
+
+def build(ledger: Ledger, table: str, digest: str = "x", version: int | None = None, now: float = T) -> Parts:
+    """Compute everything that is ready; returns what changed."""
+    held = ledger.take(table, "step", 60, now)
+    pin = ledger.pin(held, now)
+    if pin is None:
+        ledger.release(held, now)
+        return Parts()
+    return ledger.commit(held, pin.entry({j: Content(1, f"{digest}{j}") for j in pin.walk()}), version, now).changed
+
+
+def steps(plan: Plan) -> dict[str, Parts]:
+    found: dict[str, Parts] = {}
+    for step in plan.steps:
+        found[step.table] = found.get(step.table, Parts()) | Parts.of(step.parts)
+    return found
+
+
+def test_leases(chain: Ledger) -> None:
+    held = chain.take("v", "one", 60, T)
+    with pytest.raises(Busy, match="v is being written by one"):
+        chain.take("v", "two", 60, T + 59)
+    chain.renew(held, 60, T + 50)
+    with pytest.raises(Busy):
+        chain.take("v", "two", 60, T + 100)
+    later = chain.take("v", "two", 60, T + 111)
+    assert later.fence == held.fence + 1
+    for refused in (lambda: chain.renew(held, 60, T), lambda: chain.release(held, T), lambda: chain.pin(held, T)):
+        with pytest.raises(Fenced):
+            refused()
+    chain.release(later, T)
+    assert chain.take("v", "three", 60, T).fence == later.fence + 1
+
+
+def test_refused_transactions_take_no_sequence(chain: Ledger) -> None:
+    held = chain.take("v", "one", 60, T)
+    with chain.database.reading() as r:
+        before = r.seq
+    with pytest.raises(Busy):
+        chain.take("v", "two", 60, T)
+    with pytest.raises(Fenced):
+        chain.commit(replace(held, fence=99), Entry("v", 0, "v1", 0), None, T)
+    with chain.database.reading() as r:
+        assert r.seq == before
+
+
+def test_a_change_goes_on_only_where_content_changes(chain: Ledger) -> None:
+    assert steps(chain.plan(T)) == {"v": Parts.of((0, 2))}
+    assert build(chain, "v") == Parts.of((0, 2))
+    assert steps(chain.plan(T)) == {"w": Parts.of((0, 2))}
+    build(chain, "w")
+    assert chain.plan(T).steps == ()
+    arrive(chain, {1: "late"})
+    assert steps(chain.plan(T)) == {"v": Parts.single(1)}
+    assert build(chain, "v") == Parts()  # the same content again
+    assert chain.plan(T).steps == ()
+    assert chain.audit() == {}
+
+
+def test_an_input_that_changes_during_a_step_stays_due(chain: Ledger) -> None:
+    held = chain.take("v", "step", 60, T)
+    pin = chain.pin(held, T)
+    assert pin is not None
+    arrive(chain, {1: "late"})
+    chain.commit(held, pin.entry({j: Content(1, "x") for j in pin.walk()}), None, T)
+    assert steps(chain.plan(T)) == {"v": Parts.single(1), "w": Parts.single(0, 2)}
+
+
+def test_pins_are_limited_to_what_was_asked_and_is_ready(chain: Ledger) -> None:
+    held = chain.take("v", "step", 60, T)
+    for asked, limit, due in ((Parts.of((1, 9)), 10, Parts.of((1, 2))), (None, 2, Parts.of((0, 1)))):
+        pin = chain.pin(held, T, asked, "v1", limit)
+        assert pin is not None
+        assert pin.due == due
+    assert chain.pin(held, T, Parts.single(7)) is None
+    with pytest.raises(DefinitionChanged):
+        chain.pin(held, T, None, "an old fingerprint")
+
+
+def test_orphans_are_adopted_in_order_once(chain: Ledger) -> None:
+    build(chain, "v", version=0)
+    arrive(chain, {0: "new", 1: "new"})
+    held = chain.take("v", "dies", 60, T)
+    pin = chain.pin(held, T)
+    assert pin is not None
+    orphan = Entry.from_json(pin.entry({0: Content(1, "y0"), 1: Content(1, "y1")}).to_json())
+    arrive(chain, {1: "newer"})
+    held = chain.take("v", "next", 60, T + 100)
+    with pytest.raises(Gap):
+        chain.commit(held, orphan, 2, T + 100, keep=True)
+    done = chain.adopt(held, [(0, None), (1, orphan), (2, None)], T + 100)
+    assert [d.changed for d in done] == [Parts.of((0, 1)), Parts()]
+    assert chain.adopt(held, [(1, orphan), (2, None)], T + 100) == []
+    assert chain.current("v") == Version(0, 2)
+    assert steps(chain.plan(T)) == {"v": Parts.single(1), "w": Parts.of((0, 0)) | Parts.single(2)}
+    assert chain.audit() == {}
+
+
+def test_failures_are_tried_again_a_few_times_then_held(chain: Ledger) -> None:
+    def fail(kind: str, now: float) -> None:
+        held = chain.take("v", "step", 60, now)
+        pin = chain.pin(held, now, Parts.single(1))
+        assert pin is not None
+        chain.fail(held, pin, 1, kind, "it broke", now)
+        chain.release(held, now)
+
+    fail("query", T)
+    assert steps(chain.plan(T + 4)) == {"v": Parts.single(0, 2)}
+    assert chain.plan(T + 4).blocked[0].waits_for[0].state == "failed"
+    fail("query", T + 6)
+    assert 1 not in steps(chain.plan(T + 20))["v"]
+    fail("query", T + 40)
+    assert 1 not in steps(chain.plan(T + 10**6))["v"]
+    arrive(chain, {1: "late"})  # a newer cause is a new chance, with as many tries
+    fail("query", T + 50)
+    assert 1 in steps(chain.plan(T + 60))["v"]
+    fail("check", T + 60)  # a check is not tried again by itself
+    assert 1 not in steps(chain.plan(T + 10**6))["v"]
+    assert chain.request("v", Parts.of((0, 9)), T + 70) == Parts.of((0, 2))
+    assert steps(chain.plan(T + 70)) == {"v": Parts.of((0, 2))}
+
+
+def test_definitions(chain: Ledger) -> None:
+    build(chain, "v")
+    build(chain, "w")
+    with chain.database.reading() as r:
+        before = r.seq
+    assert not chain.define(GRAPH, T)
+    with chain.database.reading() as r:
+        assert r.seq == before
+
+    def changed(**what: object) -> Graph:
+        return Graph({**GRAPH.tables, "v": replace(V, **what)})  # type: ignore[arg-type]
+
+    assert chain.define(changed(fingerprint="v2"), T).changed == ("v",)
+    assert steps(chain.plan(T)) == {"v": Parts.of((0, 2))}
+    assert chain.define(GRAPH, T).changed == ("v",)  # a revert counts as a change
+    assert steps(chain.plan(T)) == {"v": Parts.of((0, 2))}
+    build(chain, "v")
+    assert chain.define(changed(patience=5.0), T).settings == ("v",)
+    assert chain.plan(T).steps == ()
+    assert not chain.define(Graph.of([GRAPH["s"], replace(V, patience=5.0)]), T, broken=["w"])
+    assert chain.define(Graph.of([GRAPH["s"], replace(V, patience=5.0)]), T).retired == ("w",)
+    assert chain.define(GRAPH, T).changed == ("w",)
+    reread = (Input("s", Reference.same(5)),)  # its parts could not be built any more
+    found = chain.define(changed(inputs=reread, initial=reread, fingerprint="v3"), T)
+    assert found.restarted == ("v", "w")
+    assert chain.current("v") == Version(1, None)
+    assert chain.audit() == {}
+
+
+def test_what_would_be_leaves_no_trace(chain: Ledger) -> None:
+    build(chain, "v")
+    build(chain, "w")
+    with chain.database.reading() as r:
+        before = r.seq
+    other = Graph({**GRAPH.tables, "w": replace(W, fingerprint="w2")})
+    assert steps(chain.plan_if(other, T)) == {"w": Parts.of((0, 2))}
+    assert chain.plan(T).steps == ()
+    assert chain.graph()["w"].fingerprint == "w1"
+    with chain.database.reading() as r:
+        assert r.seq == before
+
+
+def test_a_definition_that_could_not_be_written_is_forgotten(chain: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sequence is free again, and another process may use it for other definitions."""
+    other = Graph({**GRAPH.tables, "w": replace(W, fingerprint="w2")})
+    monkeypatch.setattr("partwise.ledger.define._begin", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        chain.define(other, T)
+    monkeypatch.undo()
+    elsewhere = Ledger(chain.database)  # another process, as far as its memory is concerned
+    elsewhere.define(Graph({**GRAPH.tables, "w": replace(W, fingerprint="w3")}), T)
+    assert chain.graph()["w"].fingerprint == "w3"
+
+
+def test_a_start_can_only_be_moved_back(chain: Ledger) -> None:
+    late = replace(V, start=replace(V.start, rule="latest"))
+    chain.define(Graph({**GRAPH.tables, "v": replace(late, fingerprint="v2")}), T)
+    assert build(chain, "v") == Parts.single(2)
+    with pytest.raises(ValueError, match="v starts at 2"):
+        chain.move_start("v", 3, T)
+    chain.move_start("v", 0, T)
+    assert steps(chain.plan(T))["v"] == Parts.of((0, 2))
+
+
+def test_moments_and_versions(chain: Ledger) -> None:
+    first = arrive(chain, {3: "x"}, version=0, now=T + 10)
+    second = arrive(chain, {4: "x"}, version=1, now=T + 20)
+    assert [chain.sequence_at(T + t) for t in (5, 10, 19, 20)] == [0, first, first, second]
+    assert chain.versions_at(first) == {"s": Version(0, 0)}
+    assert chain.versions_at(second) == {"s": Version(0, 1)}
+    assert chain.versions_at(first - 1) == {}
+
+
+def test_the_outbox_remembers_until_told(chain: Ledger) -> None:
+    told = chain.unannounced()
+    assert list(told) == ["s"]
+    later = arrive(chain, {0: "again"})
+    chain.announced(told, T)
+    assert chain.unannounced() == {"s": later}
+    chain.announced({"s": later}, T)
+    assert chain.unannounced() == {}
+
+
+def test_expired_parts_are_neither_missing_nor_due(chain: Ledger) -> None:
+    assert chain.may_expire("s", T) <= 0  # v has not been built
+    build(chain, "v")
+    build(chain, "w")
+    assert chain.may_expire("s", T) == 2
+    held = chain.take("s", "retention", 60, T)
+    chain.commit(held, Entry("s", 0, "", None, floor=2), None, T)
+    assert chain.plan(T).steps == ()
+    arrive(chain, {2: "late"})
+    assert steps(chain.plan(T)) == {"v": Parts.single(2)}
+    assert chain.request("v", Parts.of((0, 2)), T) == Parts.single(2)
+    assert chain.audit() == {}
+
+
+def test_manual_repair_waits_for_people(chain: Ledger) -> None:
+    build(chain, "v")
+    chain.define(Graph({**GRAPH.tables, "v": replace(V, repair="manual")}), T)
+    arrive(chain, {1: "late", 3: "new"})
+    plan = chain.plan(T)
+    assert steps(plan)["v"] == Parts.single(3)  # new parts are built
+    assert [step.parts for step in plan.manual] == [Range(1, 1)]
+    chain.request("v", Parts.single(1), T)
+    assert steps(chain.plan(T))["v"] == Parts.single(1, 3)
+
+
+def test_patience_ends(chain: Ledger) -> None:
+    build(chain, "v")
+    build(chain, "w")
+    chain.define(Graph({**GRAPH.tables, "w": replace(W, patience=100.0)}), T)
+    arrive(chain, {1: "late"})
+    build(chain, "v", digest="y")
+    arrive(chain, {1: "later"})  # v[1] is pending again, w[1] is due since T
+    assert "w" not in steps(chain.plan(T + 99))
+    assert steps(chain.plan(T + 100))["w"] == Parts.single(1)

@@ -1,0 +1,112 @@
+"""What the panel, the lineage, the tab and the preview say."""
+
+from __future__ import annotations
+
+import pytest
+
+from partwise.page.ask import BadAsk, part_of, range_of, table_of, window
+from partwise.page.changed import changed
+from partwise.page.lateness import lateness
+from partwise.page.lineage import lineage
+from partwise.page.part import details
+from partwise.page.preview import preview
+from tests.page.warehouse import MINUTE, TEN, every_state
+
+
+def test_a_failed_part_tells_why_what_it_read_and_what_it_feeds() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        found = details(snapshot, snapshot.graph["by_minute"], MINUTE + 42)
+    assert found.state == "failed"
+    assert found.part == "2026-10-03T10:42"
+    assert found.failure is not None
+    assert found.failure.message == "2 of 3 rows have no src"
+    assert "failed its checks" in found.why
+    read = {item.table: item for item in found.computed_from}
+    assert read["measurements"].changed == ("2026-10-03T10:42",)
+    assert read["nodes"].whole
+    assert {item.table: item.links for item in found.feeds} == {
+        "final": ("2026-10-03T10:42",),
+        "report": ("2026-10-03T10:42",),
+    }
+
+
+def test_a_part_of_a_leased_view_is_building_and_names_the_writer() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        found = details(snapshot, snapshot.graph["worst"], MINUTE + 45)
+        assert (found.state, found.writer) == ("building", "a step")
+        other = details(snapshot, snapshot.graph["worst"], MINUTE + 30)
+        assert other.state == "fresh"
+
+
+def test_revisions_say_what_caused_them() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        found = details(snapshot, snapshot.graph["final"], MINUTE + 20)
+        assert [line.revision for line in found.revisions] == [2, 1]
+        # The answer names the newest of several causes.
+        assert "2026-10-03T10:20" in found.revisions[0].reason
+        assert changed(snapshot, snapshot.graph["final"], TEN + 6990.0).parts[0].part == "2026-10-03T10:24"
+
+
+def test_without_helpers_their_views_read_what_they_read() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        folded, whole = lineage(snapshot), lineage(snapshot, helpers=True)
+    assert ("measurements", "worst") in {(e.source, e.view) for e in folded.edges}
+    assert "worst_helper" not in {node.table for node in folded.nodes}
+    assert ("worst_helper", "worst") in {(e.source, e.view) for e in whole.edges}
+    depth = {node.table: node.depth for node in whole.nodes}
+    assert depth["measurements"] == 0
+    assert depth["worst"] == 2
+    states = {node.table: node.state for node in folded.nodes}
+    assert (states["by_minute"], states["final"], states["report"]) == ("failed", "blocked", "manual")
+
+
+def test_the_lateness_curve_is_of_rows_by_delay_after_the_end_of_their_part() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        found = lateness(snapshot.r, snapshot.graph["measurements"])
+    shares = {delay.within: delay.rows for delay in found.curve if delay.rows}
+    assert shares == {"before its end": 339, "6 hours": 50}
+    assert found.late == 50
+    assert sum(delay.share for delay in found.curve) == pytest.approx(1)
+
+
+def test_a_preview_says_what_is_recomputed_and_what_may_follow() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        found = preview(snapshot, snapshot.graph["by_minute"], "2026-10-03T10:20..2026-10-03T10:22")
+        assert [(line.table, line.count, line.why) for line in found.lines] == [
+            ("by_minute", 3, "asked for"),
+            ("final", 3, "follows"),
+            ("report", 3, "follows"),
+        ]
+        assert found.parts == 3
+        assert found.seconds is not None
+        alone = preview(snapshot, snapshot.graph["by_minute"], "2026-10-03T10:20", downstream=False)
+        assert [line.table for line in alone.lines] == ["by_minute"]
+        with pytest.raises(BadAsk, match="come from outside"):
+            preview(snapshot, snapshot.graph["measurements"], "2026-10-03T10:20")
+        with pytest.raises(BadAsk, match="future"):
+            preview(snapshot, snapshot.graph["by_minute"], "2027-01-01T00:00")
+
+
+def test_bad_questions_are_answered_with_a_sentence() -> None:
+    made = every_state()
+    graph = made.ledger.graph()
+    with pytest.raises(BadAsk, match="Did you mean by_minute"):
+        table_of(graph, "by_minit")
+    assert table_of(graph, "BY_MINUTE").name == "by_minute"
+    with pytest.raises(BadAsk, match="Which part"):
+        part_of(graph["by_minute"], None)
+    with pytest.raises(BadAsk, match="not a time"):
+        part_of(graph["by_minute"], "yesterday")
+    with pytest.raises(BadAsk, match="outside of the years"):
+        part_of(graph["by_minute"], "#99999999999999999999")
+    with pytest.raises(BadAsk, match="backwards"):
+        range_of(graph["by_minute"], "2026-10-03T10:05..2026-10-03T10:00")
+    with pytest.raises(BadAsk, match="before"):
+        window(10, 10, 5)
+    assert part_of(graph["nodes"], None) == 0

@@ -1,0 +1,137 @@
+"""Ports, keys and the lock of a served workspace."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from partwise.serve import leftovers
+from partwise.serve.child import free_port
+from partwise.serve.example import example
+from partwise.serve.keys import keys_of
+from partwise.serve.ports import Taken, is_free, taken, twice
+from partwise.serve.postgres import folder_of
+from partwise.serve.prepare import own_ledger
+from partwise.serve.site import Ports
+from partwise.settings import SERVED, read_settings
+from partwise.workspace import Workspace, open_workspace
+
+
+def test_a_port_in_use_is_named_with_what_to_change() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert not is_free(port)
+        [found] = taken(Ports(airflow=port, spark=free_port(), spark_ui=free_port()))
+        assert found == Taken("airflow", port)
+        assert f"make run PORT={port + 1}" in str(found)
+        assert f"partwise serve --port {port + 1}" in str(found)
+    assert is_free(port)
+
+
+def test_a_port_given_twice_is_seen() -> None:
+    assert twice(Ports(1, 2, 3)) == []
+    assert twice(Ports(1, 2, 1)) == ["Port 1 is given to both Airflow and the pages of the Spark driver."]
+
+
+def test_keys_are_made_once_and_only_their_owner_reads_them(tmp_path: Path) -> None:
+    first = keys_of(tmp_path)
+    assert keys_of(tmp_path) == first
+    assert len({first.fernet, first.jwt, first.session, first.password}) == 4
+    assert keys_of(tmp_path / "other").password != first.password
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("*.json")} == {0o600}
+
+
+def test_a_password_that_people_chose_stays(tmp_path: Path) -> None:
+    keys_of(tmp_path)
+    (tmp_path / "passwords.json").write_text(json.dumps({"admin": "chosen", "other": "x"}))
+    assert keys_of(tmp_path).password == "chosen"
+    assert json.loads((tmp_path / "passwords.json").read_text())["other"] == "x"
+
+
+def test_two_do_not_serve_one_workspace(tmp_path: Path) -> None:
+    with (
+        leftovers.alone(tmp_path),
+        pytest.raises(leftovers.Occupied, match="served already"),
+        leftovers.alone(tmp_path),
+    ):
+        pass
+    with leftovers.alone(tmp_path):
+        pass
+
+
+def test_what_a_killed_supervisor_left_is_ended_and_nobody_else(tmp_path: Path) -> None:
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    ours, others = subprocess.Popen(sleep), subprocess.Popen(sleep)
+    try:
+        leftovers.note(tmp_path, {"ours": ours.pid, "others": others.pid})
+        noted = json.loads((tmp_path / leftovers.FILE).read_text())
+        noted["others"][1] -= 5  # the number belongs to another process by now
+        (tmp_path / leftovers.FILE).write_text(json.dumps(noted))
+        assert leftovers.end_leftovers(tmp_path) == ["ours"]
+        time.sleep(0.1)
+        assert not psutil.pid_exists(ours.pid) or ours.poll() is not None
+        assert others.poll() is None
+        assert leftovers.end_leftovers(tmp_path) == []
+    finally:
+        for process in (ours, others):
+            process.kill()
+            process.wait()
+
+
+def test_the_example_reads_the_definitions_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "view_defs").mkdir()
+    folder = example(tmp_path)
+    found = Workspace(folder, read_settings(folder / "partwise.yaml", {}))
+    assert found.definitions_folder.resolve() == tmp_path / "view_defs"
+    (folder / "partwise.yaml").write_text("timezone: Europe/Berlin")
+    assert example(tmp_path) == folder
+    assert (folder / "partwise.yaml").read_text() == "timezone: Europe/Berlin"
+
+
+def test_a_socket_gets_a_short_and_plain_path(tmp_path: Path) -> None:
+    for name in ("with space", "long" * 30):
+        (tmp_path / name).mkdir()
+        found = folder_of(tmp_path / name)
+        assert tmp_path not in found.parents
+        assert len(str(found)) < 90
+        assert found == folder_of(tmp_path / name) != folder_of(tmp_path / f"{name}2")
+
+
+class TestLedger:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        (tmp_path / "partwise.yaml").touch()
+        return tmp_path
+
+    def test_a_new_workspace_has_none(self, folder: Path) -> None:
+        assert own_ledger(folder) is None
+
+    def test_one_that_holds_something_is_kept(self, folder: Path) -> None:
+        (folder / "ledger.db").touch()
+        assert own_ledger(folder) == f"sqlite:///{folder}/ledger.db"
+
+    def test_a_database_of_the_user_is_kept(self, folder: Path) -> None:
+        (folder / "partwise.yaml").write_text("ledger: postgresql://host/ledger")
+        assert own_ledger(folder) == "postgresql://host/ledger"
+
+    def test_our_own_is_not_taken_for_the_users(self, folder: Path) -> None:
+        url = f"postgresql://postgres:@/ledger?host={folder}/.partwise/postgres"
+        (folder / ".partwise").mkdir()
+        (folder / SERVED).write_text(json.dumps({"PARTWISE_LEDGER": url}))
+        assert open_workspace(str(folder), {}).ledger_url == url
+        assert own_ledger(folder) is None
+
+    def test_variables_win_over_what_was_told(self, folder: Path) -> None:
+        (folder / ".partwise").mkdir()
+        (folder / SERVED).write_text(json.dumps({"PARTWISE_LEDGER": "a", "PARTWISE_AIRFLOW_URL": "http://x"}))
+        found = open_workspace(str(folder), {"PARTWISE_LEDGER": "sqlite:///b.db"}).settings
+        assert (found.ledger, found.airflow.url) == ("sqlite:///b.db", "http://x")

@@ -1,0 +1,133 @@
+"""What must be true of a history: independent of the planner, as slow and plain as it likes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from partwise.ledger.audit import due_by_formula
+from partwise.ledger.catalog import settled
+from partwise.ledger.commit import Entry
+from partwise.ledger.database import Reading
+from partwise.ledger.runs import existing
+from partwise.ledger.schema import part, revision, version
+from partwise.ledger.spread import frozen_below
+from partwise.tables import Graph
+from tests.simulation.world import content, required, scratch
+
+if TYPE_CHECKING:
+    from tests.simulation.history import History
+
+
+def revisions_at(r: Reading, history: History, entry: Entry, j: int) -> tuple[object, ...]:
+    """The revisions of everything that part j read, as of the entry's pin (its own table: as of now)."""
+    graph = history.ledger._catalog.graph(r)
+    view = graph[entry.table]
+    start, pin = int(entry.start or 0), int(entry.pin or 0)
+    seen = []
+    for name, span in required(view, start, j):
+        own = name == entry.table
+        rows = r.on.execute(
+            select(revision.c.part, revision.c.seq).where(
+                revision.c.table == name,
+                revision.c.part.between(span.lo, span.hi),
+                revision.c.seq <= (r.seq if own else pin),
+            )
+        )
+        newest: dict[int, int] = {}
+        for p, seq in rows:
+            newest[p] = max(newest.get(p, 0), seq)
+        seen.append((name, tuple(sorted(newest.items()))))
+    return tuple(seen)
+
+
+def pending_by_hand(history: History) -> set[tuple[str, int]]:
+    """Every part that is due by the formula, and everything that reads one, part by part."""
+    ledger = history.ledger
+    with ledger.database.reading() as r:
+        graph: Graph = ledger._catalog.graph(r)
+        pending: set[tuple[str, int]] = set()
+        for name in graph.order:
+            view = graph[name]
+            if view.kind != "view":
+                continue
+            due = due_by_formula(r, graph, view)
+            pending |= {(name, j) for j in due}
+            start = settled(r, name).start
+            if start is None:
+                continue
+            low = frozen_below(r, view, settled(r, name))
+            for j in existing(r, name, low):
+                if any((t, p) in pending for t, span in required(view, start, j) for p in range(span.lo, span.hi + 1)):
+                    pending.add((name, j))
+        return pending
+
+
+def check_due(history: History) -> None:
+    """The painted ranges are what the formula says, at any time."""
+    different = history.ledger.audit()
+    if different:
+        history.problems.append(f"due is not what the formula says: {different}")
+
+
+def check_end(history: History) -> None:
+    """Contents equal recomputation from the sources alone; readers see the same as the ledger."""
+    check_due(history)
+    ledger = history.ledger
+    with ledger.database.reading() as r:
+        graph = ledger._catalog.graph(r)
+        now = {name: settled(r, name) for name in graph.tables}
+        starts = {n: s.start for n, s in now.items() if s.start is not None}
+        for name, parts in history.landing.items():
+            if parts and not history.retention and graph[name].kind == "source" and starts[name] != min(parts):
+                history.problems.append(f"{name} starts at {starts[name]}, not at {min(parts)}")
+        lows = {n: max(now[n].floor or -(10**6), frozen_below(r, graph[n], now[n]), -(10**6)) for n in graph.tables}
+        held = {n: history.storage[n, now[n].generation] for n in graph.tables}
+        frozen = {n: (lows[n], held[n].at(held[n].version)) for n in graph.tables} if history.retention else {}
+        expected = scratch(history.model, history.landing, starts, frozen)
+        for name in graph.order:
+            low, stored = lows[name], held[name]
+            actual = {p: v for p, v in stored.at(stored.version).items() if p >= low}
+            wanted = {p: v for p, v in expected.get(name, {}).items() if p >= low}
+            if actual != wanted and not history.retention:
+                history.problems.append(f"{name}: {_difference(actual, wanted)}")
+            elif history.retention and any(actual.get(p, v) != v for p, v in wanted.items()):
+                history.problems.append(f"{name} after retention: {_difference(actual, wanted)}")
+            in_ledger = dict(map(tuple, r.on.execute(select(part.c.part, part.c.digest).where(part.c.table == name))))
+            if {p: content(v).digest for p, v in actual.items()} != {p: d for p, d in in_ledger.items() if p >= low}:
+                history.problems.append(f"{name}: the ledger does not know what is stored")
+            if set(existing(r, name)) != set(in_ledger):
+                history.problems.append(f"{name}: runs and parts differ")
+        _check_as_of(history, r)
+
+
+def _difference(actual: dict[int, object], wanted: dict[int, object]) -> str:
+    parts = sorted({p for p in {*actual, *wanted} if actual.get(p, "-") != wanted.get(p, "-")})
+    return ", ".join(f"[{p}] is {actual.get(p, 'missing')}, not {wanted.get(p, 'there')}" for p in parts[:4])
+
+
+def _check_as_of(history: History, r: Reading) -> None:
+    """A table read at the version of a sequence holds what the ledger said at that sequence."""
+    rows = list(r.on.execute(select(version).order_by(version.c.table, version.c.seq)))
+    for before, after in pairwise(rows):
+        if (
+            before.table == after.table
+            and before.generation == after.generation
+            and after.version != before.version + 1
+        ):
+            history.problems.append(f"{before.table}: version {after.version} after {before.version}")
+    for row in history.rng.sample(rows, min(5, len(rows))):
+        stored = history.storage[row.table, row.generation].at(row.version)
+        said: dict[int, tuple[int, str]] = {}
+        first = min((v.seq for v in rows if v.table == row.table and v.generation == row.generation), default=0)
+        for p, seq, digest in r.on.execute(
+            select(revision.c.part, revision.c.seq, revision.c.digest).where(
+                revision.c.table == row.table, revision.c.seq <= row.seq, revision.c.seq >= first
+            )
+        ):
+            said[p] = max(said.get(p, (0, "")), (seq, digest))
+        for p, value in stored.items():
+            if said.get(p, (0, "nothing"))[1] != content(value).digest:
+                history.problems.append(f"{row.table}[{p}] as of {row.seq} is not what the ledger said")

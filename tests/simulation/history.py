@@ -1,0 +1,425 @@
+"""Random histories: arrivals, late parts, concurrent runners, crashes, zombies, changed definitions.
+
+A runner is a generator that stops at every point where something else may happen in between. The
+scheduler advances runners in random order, drops some for good (a crash: the lease stays until it
+expires) and leaves others lying long enough to become zombies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from partwise.ledger import pin as pins
+from partwise.ledger.catalog import settled
+from partwise.ledger.commit import Content, Entry
+from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.leases import Busy, Fenced, Lease
+from partwise.ledger.ledger import Ledger
+from partwise.ledger.open import in_memory
+from partwise.ledger.pin import DefinitionChanged, Pin
+from partwise.parts import FOREVER, Parts
+from tests.simulation.checks import check_due, check_end, pending_by_hand, revisions_at
+from tests.simulation.graphs import changed_model, random_model
+from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, required
+
+LEASE = 20.0
+Runner = Generator[str, None, None]
+
+
+@dataclass
+class Rules:
+    """Ways to break the protocol, one at a time, to see that the simulation notices."""
+
+    pin_before_lease: bool = False  # rule 2
+    trust_the_plan: bool = False  # rule 3
+    no_early_stop: bool = False  # rule 5
+    no_adoption: bool = False  # rules 7 and 8
+    adopt_as_of_now: bool = False  # rule 8
+    current_fingerprint: bool = False  # rule 11: recorded is the definition of now, not the one used
+    stale_worker_checks: bool = True  # rule 11: the worker's definition is compared at the pin
+
+
+@dataclass
+class History:
+    rng: Random
+    model: Model
+    ledger: Ledger
+    storage: Storage = field(default_factory=Storage)
+    rules: Rules = field(default_factory=Rules)
+    now: float = 1000.0
+    landing: dict[str, dict[int, Value]] = field(default_factory=dict)
+    runners: list[Runner] = field(default_factory=list)
+    failing: float = 0.0
+    retention: bool = False
+    changing: float = 0.005  # how often somebody edits a definition
+    requesting: bool = False  # somebody asks for parts that are fresh, too
+    models: list[Model] = field(default_factory=list)
+    requested: set[tuple[str, int]] = field(default_factory=set)
+    recorded: dict[tuple[str, int, int], tuple[object, int]] = field(default_factory=dict)
+    computations: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    # -- what happens outside ---------------------------------------------------------------------
+
+    def arrive(self) -> None:
+        """New parts, mostly in order; changed, emptied or repeated ones; a new dimension."""
+        name = self.rng.choice([t.name for t in self.model.graph.tables.values() if t.kind != "view"])
+        parts = self.landing.setdefault(name, {})
+        value = self.rng.choice((None, 0, 1, 2))
+        if self.model.graph[name].kind == "dimension":
+            parts[0] = value
+        elif not parts or self.rng.random() < 0.55:
+            newest = max(parts, default=self.rng.randint(1, 6))
+            parts[newest + (self.rng.choice((1, 1, 1, 1, 2)) if parts else 0)] = value
+        elif self.rng.random() < 0.3:
+            parts[self.rng.randint(min(parts) - 1, max(parts))] = value  # a gap, or before the first
+        else:
+            parts[self.rng.choice(sorted(parts))] = value
+
+    # -- writers ----------------------------------------------------------------------------------
+
+    def ingest(self, name: str, parts: Parts | None = None) -> Runner:
+        """Bring a source up to what has landed."""
+        yield from ()
+        try:
+            held = self.ledger.take(name, f"ingest-{self.rng.random()}", LEASE, self.now)
+        except Busy:
+            return
+        yield "leased"
+        try:
+            yield from self.adopt(held)
+            own = self.ledger.current(name)
+            there = self.storage[name, own.generation].at(own.version)
+            # A version nobody has told the ledger about would have been adopted: read at the known one.
+            landed = self.landing.get(name, {}).items()
+            floor = self.floor(name)
+            new = {p: v for p, v in landed if p >= floor and (p not in there or there[p] != v)}
+            if not new:
+                self.ledger.release(held, self.now)
+                return
+            yield "read"
+            entry = Entry(
+                name,
+                own.generation,
+                self.model.graph[name].fingerprint,
+                None,
+                None,
+                {p: content(v) for p, v in new.items()},
+            )
+            version = self.storage.commit(name, own.generation, own.version, new, entry)
+            yield "committed"
+            self.ledger.commit(held, entry, version, self.now)
+        except (Conflict, Fenced):
+            return
+
+    def adopt(self, held: Lease) -> Iterator[str]:
+        own = self.ledger.current(held.table)
+        stored = self.storage[held.table, own.generation]
+        first = 0 if own.version is None else own.version + 1
+        orphans = [(v, stored.versions[v][1]) for v in range(first, len(stored.versions))]
+        if self.rules.adopt_as_of_now:
+            seq = 10**6 if not orphans else self.sequence()
+            orphans = [(v, entry and replace(entry, pin=None if entry.pin is None else seq)) for v, entry in orphans]
+        if orphans and not self.rules.no_adoption:
+            for done, (_, entry) in zip(self.ledger.adopt(held, orphans, self.now), orphans, strict=False):
+                assert entry is not None
+                if done.changed or done.unchanged:
+                    self.register(entry)
+            yield "adopted"
+
+    def step(self, name: str, asked: Parts | None, model: Model) -> Runner:
+        """One step of a view, by a worker whose definitions are `model` (perhaps old ones)."""
+        yield from ()
+        early: Pin | None = None
+        if self.rules.pin_before_lease:
+            early = self.pin_without_lease(name, asked)
+            yield "pinned"
+        try:
+            held = self.ledger.take(name, f"step-{self.rng.random()}", LEASE, self.now)
+        except Busy:
+            return
+        yield "leased"
+        try:
+            yield from self.adopt(held)
+            fingerprint = model.graph[name].fingerprint if self.rules.stale_worker_checks else None
+            pin = early or self.ledger.pin(held, self.now, asked, fingerprint, limit=self.rng.choice((1, 2, 5, 100)))
+            if pin is None:
+                self.ledger.release(held, self.now)
+                return
+            if self.rules.trust_the_plan and asked is not None:
+                pin = Pin(
+                    pin.seq,
+                    pin.table,
+                    pin.start,
+                    pin.due | (asked & pin.reach),
+                    pin.reach,
+                    pin.own,
+                    pin.inputs,
+                    pin.before,
+                    "",
+                )
+            self.check_pin(pin)
+            with self.ledger.database.reading() as r:
+                starts = {t: settled(r, t).start for t in pin.inputs}
+            salt = model.salts[name] if fingerprint is None else self.salt_of(fingerprint)
+            yield "pinned"
+            new, parts = yield from self.compute(held, pin, salt, name, starts)
+            if not parts:
+                self.ledger.release(held, self.now)
+                return
+            entry = pin.entry(parts)
+            if fingerprint is None:
+                entry = replace(entry, fingerprint=model.graph[name].fingerprint)
+            version = None
+            if any(not pin.same(j, c) for j, c in parts.items()):
+                changed = {j: v for j, v in new.items() if not pin.same(j, parts[j])}
+                version = self.storage.commit(name, pin.own.generation, pin.own.version, changed, entry)
+            yield "committed"
+            if self.rules.current_fingerprint:
+                entry = replace(entry, fingerprint=self.model.graph[name].fingerprint)
+            self.ledger.commit(held, entry, version, self.now)
+            self.register(entry, pin)
+        except (Conflict, Fenced, DefinitionChanged):
+            return
+
+    def compute(
+        self, held: Lease, pin: Pin, salt: int, name: str, starts: dict[str, int | None]
+    ) -> Generator[str, None, tuple[dict[int, Value], dict[int, Content]]]:
+        tables = {t: self.storage[t, v.generation].at(v.version) for t, v in pin.inputs.items()}
+        own = dict(self.storage[name, pin.own.generation].at(pin.own.version))
+        new: dict[int, Value] = {}
+        parts: dict[int, Content] = {}
+        walk = pin.walk()
+        for j in walk:
+            if self.rng.random() < self.failing:
+                self.ledger.fail(held, pin, j, self.rng.choice(("check", "query")), "failed", self.now)
+                walk.failed(j)
+                continue
+            try:
+                value = compute(
+                    pin.table, salt, pin.start, j, starts, lambda t, p: own[p] if t == name else tables[t][p]
+                )
+            except KeyError:
+                self.problems.append(f"{name}[{j}] reads a part that is not there")
+                walk.failed(j)
+                continue
+            self.computations += 1
+            own[j] = new[j] = value
+            parts[j] = content(value)
+            if self.rules.no_early_stop or not pin.same(j, parts[j]):
+                walk.changed(j)
+            if self.rng.random() < 0.1:
+                yield "computing"
+        return new, parts
+
+    def floor(self, name: str) -> int:
+        """What arrives for an expired part is set aside, not loaded."""
+        with self.ledger.database.reading() as r:
+            found = settled(r, name).floor
+            return -FOREVER if found is None else found
+
+    def sequence(self) -> int:
+        with self.ledger.database.reading() as r:
+            return r.seq
+
+    def salt_of(self, fingerprint: str) -> int:
+        return int(fingerprint.split(":")[0])
+
+    def pin_without_lease(self, name: str, asked: Parts | None) -> Pin | None:
+        lease = Lease(name, 0, "")
+        with self.ledger.database.reading() as r:
+            keep, pins.check = pins.check, lambda *_: None
+            try:
+                return pins.pin(r, self.ledger._catalog, lease, self.now, asked, None, 100)
+            finally:
+                pins.check = keep
+
+    def retain(self, name: str) -> Runner:
+        """Remove old parts, never more than is allowed."""
+        yield from ()
+        try:
+            held = self.ledger.take(name, f"retain-{self.rng.random()}", LEASE, self.now)
+        except Busy:
+            return
+        yield "leased"
+        try:
+            yield from self.adopt(held)
+            limit = self.ledger.may_expire(name, self.now)
+            own = self.ledger.current(name)
+            if own.version is None or limit <= -FOREVER:
+                self.ledger.release(held, self.now)
+                return
+            floor = limit - self.rng.randint(0, 3)
+            entry = Entry(name, own.generation, "", None, floor=floor)
+            yield "read"
+            version = self.storage.commit(name, own.generation, own.version, {}, entry, gone=floor)
+            yield "committed"
+            self.ledger.commit(held, entry, version, self.now)
+        except (Conflict, Fenced):
+            return
+
+    # -- what must hold at all times --------------------------------------------------------------
+
+    def register(self, entry: Entry, pin: Pin | None = None) -> None:
+        """Nothing is recorded twice for the same inputs: each computation has a cause of its own."""
+        if entry.pin is None or entry.start is None:
+            return
+        with self.ledger.database.reading() as r:
+            for j in entry.parts:
+                made_from = (entry.fingerprint, revisions_at(r, self, entry, j))
+                last, seq = self.recorded.get((entry.table, entry.generation, j), (None, 0))
+                # Two runners at once, the first with an expired lease, may both compute a part. That is
+                # a price of zombies; to begin after another has recorded the same is not.
+                if last == made_from and seq <= entry.pin and (entry.table, j) not in self.requested:
+                    self.problems.append(f"{entry.table}[{j}] was computed again from the same inputs")
+                self.recorded[entry.table, entry.generation, j] = (made_from, r.seq)
+
+    def check_pin(self, pin: Pin) -> None:
+        if pin.table.patience is not None or self.rng.random() < 0.5:
+            return
+        pending = pending_by_hand(self)
+        for j in pin.due:
+            for name, span in required(pin.table, pin.start, j):
+                bad = [p for p in range(span.lo, span.hi + 1) if (name, p) in pending and name != pin.table.name]
+                if bad:
+                    self.problems.append(f"{pin.table.name}[{j}] is computed while {name}{bad} is pending")
+
+    # -- the scheduler ----------------------------------------------------------------------------
+
+    def play(self, length: int) -> None:
+        for _ in range(length):
+            self.now += self.rng.choice((0, 0, 0, 1, 1, 5, LEASE + 5 if self.rng.random() < 0.1 else 1))
+            action = self.rng.random()
+            if action < 0.20:
+                for _ in range(self.rng.choice((1, 1, 2, 4))):
+                    self.arrive()
+            elif action < 0.32:
+                self.start(self.ingest(self.a_table("source")))
+            elif action < 0.52:
+                self.start_step()
+            elif action < 0.54:
+                self.calm()
+            elif action < 0.54 + self.changing:
+                self.model = changed_model(self.rng, self.model)
+                self.models.append(self.model)
+                self.ledger.define(self.model.graph, self.now)
+            elif action < 0.555 + self.changing and self.retention:
+                self.start(self.retain(self.rng.choice(sorted(self.model.graph.tables))))
+            elif action < 0.58 + self.changing and self.requesting:
+                self.request()
+            elif self.runners:
+                self.advance()
+
+    def request(self) -> None:
+        """Ask for some parts of a view, built or not, as a backfill does."""
+        name, first = self.a_table("view"), self.rng.randint(0, 12)
+        asked = self.ledger.request(name, Parts.of((first, first + self.rng.randint(0, 4))), self.now)
+        self.requested |= {(name, j) for j in asked}
+
+    def calm(self, rounds: int = 6) -> None:
+        """A while without trouble: everything that is free and ready gets done."""
+        for _ in range(rounds):
+            for table in self.model.graph.tables.values():
+                if table.kind != "view":
+                    self.finish(self.ingest(table.name))
+            steps = self.ledger.plan(self.now).steps
+            if not steps:
+                break
+            for step in self.rng.sample(steps, len(steps)):
+                self.finish(self.step(step.table, Parts.of(step.parts), self.model))
+
+    def finish(self, runner: Runner) -> None:
+        for _ in runner:
+            pass
+
+    def start(self, runner: Runner) -> None:
+        self.runners.append(runner)
+
+    def a_table(self, kind: str) -> str:
+        return self.rng.choice(
+            [t.name for t in self.model.graph.tables.values() if (t.kind == "view") == (kind == "view")]
+        )
+
+    def start_step(self) -> None:
+        steps = self.ledger.plan(self.now).steps
+        # Events repeat and come late: a step may be asked for twice, or for a table with nothing to do.
+        model = self.model if self.rng.random() < 0.85 else self.rng.choice(self.models)
+        for _ in range(self.rng.choice((1, 1, 1, 2))):
+            if steps and self.rng.random() < 0.85:
+                chosen = self.rng.choice(steps)
+                self.start(self.step(chosen.table, Parts.of(chosen.parts), model))
+            else:
+                self.start(self.step(self.a_table("view"), None, model))
+
+    def advance(self) -> None:
+        runner = self.rng.choice(self.runners)
+        if self.rng.random() < 0.06:
+            self.runners.remove(runner)
+            runner.close()
+            return
+        for _ in range(self.rng.choice((1, 1, 2, 10, 10))):
+            if next(runner, None) is None:
+                self.runners.remove(runner)
+                return
+
+    def settle(self) -> None:
+        """Let everything come to rest: zombies finish or die, then run until nothing is ready."""
+        self.failing = 0.0
+        while self.runners:
+            self.now += self.rng.choice((0, 1, LEASE + 1))
+            self.advance()
+        self.ledger.define(self.model.graph, self.now)
+        for _ in range(400):
+            self.now += LEASE + 1000
+            for table in self.model.graph.tables.values():
+                if table.kind != "view":
+                    self.finish(self.ingest(table.name))
+            self.retry_failed()
+            steps = self.ledger.plan(self.now).steps
+            if not steps:
+                break
+            for step in self.rng.sample(steps, len(steps)):
+                self.finish(self.step(step.table, Parts.of(step.parts), self.model))
+        else:
+            self.problems.append("it does not come to an end")
+        for name in self.model.graph.order:  # what was committed last may still be unknown to the ledger
+            held = self.ledger.take(name, "end", LEASE, self.now)
+            for _ in self.adopt(held):
+                pass
+            self.ledger.release(held, self.now)
+            self.now += LEASE + 1
+
+    def retry_failed(self) -> None:
+        with self.ledger.database.reading() as r:
+            failures = LedgerFacts(r).failures()
+        for name, parts in failures.items():
+            if name in self.model.graph.tables:
+                self.ledger.request(name, Parts.single(*parts), self.now)
+                self.requested |= {(name, j) for j in parts}
+
+
+def new_history(seed: int, rules: Rules | None = None, **options: object) -> History:
+    rng = Random(seed)
+    model = random_model(rng)
+    history = History(rng, model, in_memory(), rules=rules or Rules(), models=[model], **options)  # type: ignore[arg-type]
+    history.ledger.define(model.graph, history.now)
+    return history
+
+
+def run_history(seed: int, rules: Rules | None = None, swap: bool = True) -> History:
+    """One whole history with all its checks. Every third has failing checks, every fourth retention, and in
+    every tenth definitions change often."""
+    often = 0.05 if seed % 10 == 5 else 0.005
+    history = new_history(seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often)
+    history.requesting = seed % 5 == 2
+    history.storage.swap = swap
+    for _ in range(6):
+        history.play(20)
+        check_due(history)
+        if history.problems:
+            return history
+    history.settle()
+    check_end(history)
+    return history

@@ -1,0 +1,209 @@
+"""Runs steps in processes that are killed, or stopped, at a named point; a new process then finishes the work.
+
+Reads cases as JSON, one a line, and answers each with a line of JSON. Every case runs in a process of its own,
+forked before anything of Spark is connected: a client that dies costs a second, and dies as any other would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from workspace import Workspace
+
+import spark_jobs.engine
+from partwise import storage
+from spark_jobs.run import run_all
+from spark_jobs.session import session
+from spark_jobs.step import run_step
+
+VIEWS = """
+source: m
+part: 1 minute
+time: t
+columns: {t: timestamp, g: string, x: bigint}
+files: landing/*.csv
+---
+view: sums
+part: 1 minute
+update: SELECT g, SUM(x) AS s, COUNT(*) AS n FROM m[j] GROUP BY g
+---
+view: seen
+part: 1 minute
+update: SELECT DISTINCT g FROM m[j-1..j]
+---
+view: total
+part: 1 minute
+initialize: SELECT g, SUM(x) AS x FROM m[i] GROUP BY g
+update: |
+  SELECT COALESCE(p.g, n.g) AS g, COALESCE(p.x, 0) + COALESCE(n.x, 0) AS x
+  FROM total[j-1] p FULL JOIN (SELECT g, SUM(x) AS x FROM m[j] GROUP BY g) n ON n.g <=> p.g
+"""
+FIRST = {0: [("a", 1), ("b", 2)], 1: [("a", 10)], 2: [("b", 5), ("b", 5)]}
+LATE = ("c", 7)  # for part 1
+
+
+def rows(values: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    return [{"t": datetime(1970, 1, 1, tzinfo=UTC), "g": g, "x": x} for g, x in values]
+
+
+def prepare(at: Path, spark: Any) -> None:
+    """`first`: rows have arrived, nothing is built. `late`: all is built, then late rows came."""
+    first = Workspace(spark, at / "first", VIEWS)
+    first.replace("m", {p: rows(values) for p, values in FIRST.items()})
+    first.ledger.database.close()
+    shutil.copytree(at / "first", at / "late")
+    late = Workspace(spark, at / "late")
+    late.run()
+    late.replace("m", {1: rows([*FIRST[1], LATE])})
+    # What `seen` shows of part 2 stays as it was if the late row is of a group that it shows already.
+    shutil.copytree(at / "first", at / "unchanged")
+    same = Workspace(spark, at / "unchanged")
+    same.run()
+    same.replace("m", {2: rows([*FIRST[2], ("b", 1)])})
+
+
+def stopper(point: str, nth: int, number: signal.Signals) -> Callable[[str], None]:
+    passed = 0
+
+    def stop(name: str) -> None:
+        nonlocal passed
+        passed += name == point
+        if name == point and passed == nth:
+            os.kill(os.getpid(), number)
+
+    return stop
+
+
+def one_step(case: dict[str, Any], spark: Any, number: signal.Signals) -> None:
+    """The step that gets killed or stopped. Says how it ended, if it got that far."""
+    space = Workspace(spark, Path(case["at"]), passed=stopper(case["point"], case["nth"], number))
+    try:
+        report = run_step(space.engine, case["table"])
+        ended = "nothing" if report is None else "done"
+    except Exception as why:
+        ended = type(why).__name__
+    (Path(case["at"]) / "ended").write_text(ended)
+
+
+def finish(case: dict[str, Any], spark: Any) -> None:
+    """What anybody does after a crash: run what is due. Then sweep, and run once more."""
+    at, table = Path(case["at"]), case["table"]
+    space = Workspace(spark, at)
+    reports = run_all(space.engine, [table])
+    with space.engine.leased(table):
+        path = space.engine.path(table, 0)
+        swept = storage.sweep(path, (), older_than=timedelta(0), now=datetime.now(UTC) + timedelta(seconds=5))
+    again = run_all(space.engine, [table])
+    named = {file.path.split("/")[0] for entry in _versions(path) for file in storage.open_at(path, entry).files}
+    left = [p.name for p in Path(path).glob("s-*") if p.name not in named]
+    found = {
+        "reports": [[list(r.parts), list(r.changed), r.failed] for r in reports],
+        "again": len(again),
+        "swept": len(swept.steps),
+        "left": left + [p.name for p in Path(path, "_staged").glob("*")],
+        "audit": list(space.ledger.audit()),
+        "due": [step.table for step in space.ledger.plan(space.engine.now(), [table]).steps],
+        "rows": {p: [list(r.values()) for r in rs] for p, rs in space.rows(table).items()},
+        "revisions": _revisions(space, table),
+    }
+    (at / "finished").write_text(json.dumps(found))
+
+
+def _versions(path: str) -> range:
+    return range(storage.open_at(path).version + 1)
+
+
+def _revisions(space: Workspace, table: str) -> dict[int, int]:
+    from sqlalchemy import select
+
+    from partwise.ledger.schema import part
+
+    with space.ledger.database.reading() as r:
+        found = r.on.execute(select(part.c.part, part.c.revision).where(part.c.table == table))
+        return {row.part: row.revision for row in found}
+
+
+def forked(work: Callable[[Any], None], remote: str) -> int:
+    """A process of its own, with a Spark client of its own."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work(session(remote=remote))
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def ended(child: int) -> int:
+    """The signal that ended it, negative, or its exit code."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed(case: dict[str, Any], remote: str) -> dict[str, Any]:
+    code = ended(forked(lambda spark: one_step(case, spark, signal.SIGKILL), remote))
+    return {"code": code}
+
+
+def overtaken(case: dict[str, Any], remote: str) -> dict[str, Any]:
+    """Stopped until its lease has expired and somebody else has done the work; then it goes on."""
+    spark_jobs.engine.LEASE = 1.0
+    child = forked(lambda spark: one_step(case, spark, signal.SIGSTOP), remote)
+    _, status = os.waitpid(child, os.WUNTRACED)
+    stopped = os.WIFSTOPPED(status)
+    time.sleep(1.2)
+    other = ended(forked(lambda spark: run_all(Workspace(spark, Path(case["at"])).engine, [case["table"]]), remote))
+    if stopped:
+        os.kill(child, signal.SIGCONT)
+        code = ended(child)
+    else:
+        code = os.waitstatus_to_exitcode(status)
+    spark_jobs.engine.LEASE = 60.0
+    return {"stopped": stopped, "other": other, "code": code, "ended": (Path(case["at"]) / "ended").read_text()}
+
+
+def warm(at: Path) -> None:
+    """Imports what children need, and connects to nothing: they start in no time."""
+    import pandas  # noqa: F401
+    import pyspark.sql.connect.session  # noqa: F401
+
+    from partwise.definitions import load
+
+    at.mkdir()
+    (at / "all.yaml").write_text(VIEWS)
+    assert load(str(at)).ok
+
+
+def main(remote: str, base: str) -> None:
+    warm(Path(base) / "warm")
+    code = ended(forked(lambda spark: prepare(Path(base), spark), remote))
+    print(json.dumps({"prepared": code}), flush=True)
+    for line in sys.stdin:
+        case = json.loads(line)
+        case["at"] = str(Path(base) / case["name"])
+        shutil.copytree(Path(base) / case["begin"], case["at"])
+        answer = (killed if case["kind"] == "kill" else overtaken)(case, remote)
+        answer["finish"] = ended(forked(lambda spark, case=case: finish(case, spark), remote))
+        done = Path(case["at"]) / "finished"
+        answer |= json.loads(done.read_text()) if done.exists() else {}
+        shutil.rmtree(case["at"])
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

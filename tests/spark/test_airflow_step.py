@@ -1,0 +1,146 @@
+"""What Airflow's tasks call, with a real session: steps as JSON in, reports as JSON out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from partwise.workspace import open_workspace
+from spark_jobs import airflow_step
+
+pytestmark = pytest.mark.spark
+
+DEFINITIONS = """
+source: s
+part: 1 minute
+time: at
+columns: {at: timestamp, v: int}
+files: landing/*.csv
+---
+view: inverse
+part: 1 minute
+update: SELECT 100 div v AS x FROM s[j]
+---
+view: after
+part: 1 minute
+update: SELECT SUM(x) AS x FROM inverse[j]
+"""
+
+
+class Place:
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.folder, self.spark = folder, spark
+        (folder / "view_defs").mkdir(parents=True)
+        (folder / "landing").mkdir()
+        (folder / "partwise.yaml").touch()
+        (folder / "view_defs" / "all.yaml").write_text(DEFINITIONS)
+
+    def land(self, name: str, *values: tuple[int, int]) -> None:
+        file = self.folder / "landing" / f"{name}.csv"
+        file.write_text("at,v\n" + "".join(f"2026-10-03T10:{minute:02d}:00,{v}\n" for minute, v in values))
+        os.utime(file, (time.time() - 60, time.time() - 60))
+
+    def step(self, table: str, **more: Any) -> str:
+        return json.dumps({"workspace": str(self.folder), "table": table, "run": "r", **more})
+
+    def load(self) -> dict[str, Any]:
+        return airflow_step.load_source(self.step("s"), self.spark)
+
+    def run(self, table: str, **more: Any) -> dict[str, Any]:
+        return airflow_step.run_table(self.step(table, **more), self.spark)
+
+
+@pytest.fixture
+def place(tmp_path: Path, spark: SparkSession) -> Place:
+    return Place(tmp_path / "ws", spark)
+
+
+def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    place.land("a", (0, 1), (1, 2), (2, 4), (3, 1))
+    assert airflow_step.anything_new(place.step("s"))
+    loaded = place.load()
+    assert (loaded["files"], loaded["rows"], loaded["closed"]) == (1, 4, ["2026-10-03T10:00..2026-10-03T10:02"])
+    assert not airflow_step.anything_new(place.step("s")), "the same files again are no news"
+
+    with caplog.at_level(logging.INFO, "partwise.step"):
+        done = place.run("inverse", parts="2026-10-03T10:01")
+    assert done["steps"][0]["parts"] == ["2026-10-03T10:00..2026-10-03T10:02"], "a key is a hint: all that is ready"
+    assert (done["failed"], done["again"], done["steps"][0]["rows"]) == ({}, False, 3)
+    assert "s[2026-10-03T10:00..2026-10-03T10:02] arrived" in caplog.text
+    assert "3 parts, 3 rows, 3 of them changed" in caplog.text
+    assert place.run("inverse")["steps"] == []
+
+    place.land("late", (1, 5))
+    assert airflow_step.anything_new(place.step("s"))
+    assert place.load()["changed"] == ["2026-10-03T10:01"]
+    again = place.run("inverse")["steps"][0]
+    assert (again["parts"], again["reason"]) == (["2026-10-03T10:01"], "late rows in s[2026-10-03T10:01]")
+
+
+def test_a_query_that_fails_says_so_until_it_is_held_and_leaves_what_was_there(place: Place) -> None:
+    place.land("a", (0, 1), (1, 2), (2, 4))
+    place.load()
+    place.run("inverse")
+    place.land("zero", (1, 0))
+    place.load()
+    failed = place.run("inverse", parts="2026-10-03T10:01")
+    assert list(failed["failed"]) == ["2026-10-03T10:01"]
+    assert "DIVIDE_BY_ZERO" in failed["failed"]["2026-10-03T10:01"]
+    assert "all.yaml:" in failed["failed"]["2026-10-03T10:01"]
+    assert failed["again"], "it will be tried again"
+    # A second try that comes too early computes nothing, and is no success either.
+    second = place.run("inverse", parts="2026-10-03T10:01")
+    assert (second["steps"], list(second["failed"])) == ([], ["2026-10-03T10:01"])
+    # Runs for other parts are not failed by this one.
+    assert place.run("inverse", parts="2026-10-03T10:00")["failed"] == {}
+    from partwise.reading import read
+
+    assert read("SELECT count(*) FROM inverse", str(place.folder)).rows == [(2,)], "the content of before"
+
+
+def test_a_table_that_somebody_writes_is_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    from partwise.ledger.leases import Busy
+
+    place.land("a", (0, 1), (1, 2))
+    place.load()
+    ledger = open_workspace(str(place.folder)).open_ledger(time.time())
+    ledger.take("inverse", "somewhere:1:x", 2, time.time())
+    began = time.monotonic()
+    assert place.run("inverse")["steps"], "the lease ran out, and the step went on"
+    assert time.monotonic() - began > 1
+    ledger.take("inverse", "somewhere:1:x", 600, time.time())
+    ledger.database.close()
+    monkeypatch.setattr(airflow_step, "PATIENCE", 0.0)
+    with pytest.raises(Busy, match="inverse is being written by somewhere"):
+        place.run("inverse")
+
+
+def test_a_backfill_computes_what_has_changed_since_it_began(place: Place) -> None:
+    from partwise.backfill import ask
+    from partwise.ledger import backfills
+    from partwise.ledger.as_defined import as_defined
+    from partwise.parts import parse_range
+
+    place.land("a", (0, 1), (1, 2), (2, 4))
+    place.load()
+    place.run("inverse")
+    place.run("after")
+    ledger = open_workspace(str(place.folder)).open_ledger(time.time())
+    graph = ledger.graph()
+    with as_defined(ledger, graph, time.time()) as snapshot:
+        asked = ask(backfills.world_of(snapshot), "inverse", parse_range("2026-10-03T10:00", 60))
+    with ledger.database.writing(time.time()) as w:
+        number = backfills.begin(w, graph, asked, True, "test", lambda _: False).number
+    ledger.database.close()
+    first = airflow_step.run_backfill(place.step("inverse", backfill=number), "inverse", place.spark)
+    assert [step["parts"] for step in first["steps"]] == [["2026-10-03T10:00"]]
+    assert first["steps"][0]["changed"] == []
+    then = airflow_step.run_backfill(place.step("after", backfill=number), "after", place.spark)
+    assert then["steps"] == [], "what it reads did not change"

@@ -1,0 +1,158 @@
+"""A process killed at any point of a step, or stopped until others have done its work, does no harm.
+
+Each case is a real process that gets SIGKILL (or SIGSTOP) at a point; a new one then runs to the end.
+What the tables should hold is computed here, in plain Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.connect import server
+from tests.spark.sessions import small
+
+pytestmark = [pytest.mark.spark, pytest.mark.own_process, pytest.mark.xdist_group("crash")]
+HERE = Path(__file__).parent
+
+FIRST = {0: [("a", 1), ("b", 2)], 1: [("a", 10)], 2: [("b", 5), ("b", 5)]}
+#: The source after each beginning.
+SOURCES = {
+    "first": FIRST,
+    "late": {**FIRST, 1: [("a", 10), ("c", 7)]},
+    "unchanged": {**FIRST, 2: [("b", 5), ("b", 5), ("b", 1)]},
+}
+
+
+def expected(table: str, source: dict[int, list[tuple[str, int]]]) -> dict[int, Counter[tuple[Any, ...]]]:
+    found: dict[int, Counter[tuple[Any, ...]]] = {}
+    total: Counter[str] = Counter()
+    for p, rows in sorted(source.items()):
+        groups = {g: [x for h, x in rows if h == g] for g, _ in rows}
+        total.update({g: sum(xs) for g, xs in groups.items()})
+        if table == "sums":
+            found[p] = Counter((g, sum(xs), len(xs)) for g, xs in groups.items())
+        elif table == "total":
+            found[p] = Counter(total.items())
+        elif p - 1 in source:
+            found[p] = Counter({(g,): 1 for g, _ in (*rows, *source[p - 1])})
+    return found
+
+
+@dataclass(frozen=True)
+class Case:
+    begin: str
+    table: str
+    point: str
+    nth: int = 1
+    kind: str = "kill"
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.begin}-{self.table}-{self.point}-{self.nth}"
+
+
+EARLY, LATER = ("leased", "adopted", "pinned"), ("staged", "digested", "ready", "committed", "recorded")
+KILLS = [
+    *(Case("first", "sums", point) for point in (*EARLY, "made", "created", *LATER)),
+    *(Case("first", "total", point) for point in ("pinned", "created", *LATER)),
+    *(Case("late", "sums", point) for point in (*EARLY, *LATER)),
+    *(Case("late", "total", point) for point in ("adopted", *LATER)),
+    Case("first", "total", "staged", 2),
+    Case("late", "total", "digested", 2),
+    # The result is what it was: there is no commit, so nothing is ever "ready".
+    *(Case("unchanged", "seen", point) for point in (*EARLY, "staged", "digested", "committed", "recorded")),
+]
+ZOMBIES = [
+    *(Case("late", "sums", point, kind="stop") for point in ("leased", "pinned", "staged", "ready", "committed")),
+    *(Case("first", "sums", point, kind="stop") for point in ("pinned", "created", "ready")),
+    *(Case("first", "total", point, kind="stop") for point in ("digested", "committed")),
+    Case("unchanged", "seen", "committed", kind="stop"),
+    Case("late", "total", "recorded", kind="stop"),
+]
+
+
+class Worker:
+    def __init__(self, remote: str, base: Path) -> None:
+        self.log = base / "worker.log"
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "crash_worker.py"), remote, str(base)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log.open("w"),
+            text=True,
+            cwd=HERE.parents[1],
+            env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        )
+        assert self._answer() == {"prepared": 0}, self.log.read_text()
+
+    def run(self, case: Case) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({**vars(case), "name": case.name}) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.log.read_text()
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    base = tmp_path_factory.mktemp("crash")
+    with server(conf=small(), log=base / "server.log") as remote:
+        found = Worker(remote, base)
+        yield found
+        found.close()
+
+
+def check(worker: Worker, case: Case, answer: dict[str, Any]) -> None:
+    """Exactly the right rows, a ledger in order, nothing left behind, nothing more to do."""
+    assert answer["finish"] == 0, worker.log.read_text()
+    rows = {int(p): Counter(map(tuple, members)) for p, members in answer["rows"].items()}
+    assert rows == expected(case.table, SOURCES[case.begin])
+    assert (answer["audit"], answer["due"], answer["again"], answer["left"]) == ([], [], 0, [])
+    assert not any(failed for _, _, failed in answer["reports"])
+
+
+@pytest.mark.parametrize("case", KILLS, ids=lambda case: case.name)
+def test_killed_at_any_point(worker: Worker, case: Case) -> None:
+    answer = worker.run(case)
+    assert answer["code"] == -signal.SIGKILL, worker.log.read_text()
+    check(worker, case, answer)
+    computed = {p for parts, _, _ in answer["reports"] for p in parts}
+    if case.point == "recorded" or (case.point == "committed" and case.begin != "unchanged"):
+        # The data were committed: the new process completes the ledger and computes nothing again.
+        assert computed == set()
+    else:
+        assert computed != set()
+    # Every part changed as often as its content did, however often it was computed.
+    changes = {"first": {}, "late": {"sums": [1], "total": [1, 2]}, "unchanged": {}}[case.begin].get(case.table, [])
+    assert answer["revisions"] == {str(p): 1 + (p in changes) for p in expected(case.table, SOURCES[case.begin])}
+
+
+@pytest.mark.parametrize("case", ZOMBIES, ids=lambda case: case.name)
+def test_overtaken_by_another_process(worker: Worker, case: Case) -> None:
+    answer = worker.run(case)
+    assert (answer["stopped"], answer["other"], answer["code"]) == (True, 0, 0), worker.log.read_text()
+    # "recorded" is past everything; whoever has not recorded is refused.
+    assert answer["ended"] in (("done",) if case.point == "recorded" else ("Conflict", "Fenced", "nothing"))
+    check(worker, case, answer)

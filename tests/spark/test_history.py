@@ -1,0 +1,200 @@
+"""Random histories on real Spark and Delta: whatever happens, in whatever order, every part is what it should be.
+
+Rows arrive in any order, late and corrected; parts become empty; dimensions and definitions change; steps crash at
+any point. What every view should hold is computed by `models.py`, in plain Python; `verify` must agree.
+`--spark-histories N` runs more of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.verify import verify
+
+from .models import SOURCES, TEMPLATES, Model, Row
+from .workspace import Workspace, assert_same
+
+pytestmark = pytest.mark.spark
+BASE = 9_000_000  # a multiple of three
+
+
+class Crash(Exception):
+    """Thrown at a point of a step; everything that the step held is lost."""
+
+
+class World:
+    """The sources, and what follows from them."""
+
+    def __init__(self, models: list[Model]) -> None:
+        self.models = models
+        self.tables: dict[str, dict[int, list[Row]]] = {"m": {}, "n": {}, "d": {}}
+        self.start: dict[str, int] = {}
+
+    def get(self, table: str, lo: int, hi: int) -> list[Row]:
+        if table == "start":
+            return [{"p": self.start["rising"]}]
+        return [row for p in range(lo, hi + 1) for row in self.tables[table][p]]
+
+    def settle(self) -> None:
+        """Compute everything that can be, from scratch; a view's start stays where it was once settled."""
+        for model in self.models:
+            self.tables[model.name] = {}
+            indexes = [*range(BASE // 3, BASE // 3 + 5), *range(BASE, BASE + 10)]  # of three minutes, of one
+            ready = [j for j in indexes if self._ready(model, j)]
+            if not ready:
+                continue
+            start = self.start.setdefault(model.name, ready[0])
+            built = self.tables[model.name]
+            for j in ready:
+                if j == start or (j > start and (not model.itself or j - 1 in built)):
+                    built[j] = model.rows(j, self.get, j == start)
+
+    def _ready(self, model: Model, j: int) -> bool:
+        return all(p in self.tables[t] for t, lo, hi in model.needs(j) for p in range(lo, hi + 1))
+
+
+class History:
+    def __init__(self, seed: int, spark: SparkSession, at: Path) -> None:
+        self.rng = random.Random(seed)
+        chosen = [TEMPLATES[seed % len(TEMPLATES)]]
+        if self.rng.random() < 0.3:
+            chosen.append(self.rng.choice([t for t in TEMPLATES if t is not chosen[0]]))
+        self.factors = {template: self.rng.randint(1, 3) for template in chosen}
+        self.world = World(self.models())
+        self.space = Workspace(spark, at, self.text())
+        self.counter = 0
+        self.log: list[str] = []
+
+    def models(self) -> list[Model]:
+        return [model for template, k in self.factors.items() for model in template(k)]
+
+    def text(self) -> str:
+        return "---".join([SOURCES, *(model.yaml for model in self.models())])
+
+    # -- what happens
+
+    def row(self, p: int) -> Row:
+        self.counter += 1
+        g = self.rng.choice(["a", "a", "b", None])
+        x = None if self.rng.random() < 0.1 else self.rng.randint(-2, 5)
+        second = self.rng.randrange(0, 60, 20)
+        return {"t": datetime.fromtimestamp(60 * p + second, UTC), "u": self.counter, "g": g, "x": x}
+
+    def arrive(self, table: str, parts: list[int]) -> None:
+        new = {p: [self.row(p) for _ in range(self.rng.choice([0, 1, 2, 3]))] for p in parts}
+        self.log.append(f"{table} {new}")
+        self.space.replace(table, new)
+        self.world.tables[table].update(new)
+
+    def change(self) -> None:
+        """Late rows, a correction, or an emptied part."""
+        table = self.rng.choice(["m", "m", "n"]) if any(m.name == "near" for m in self.world.models) else "m"
+        p = self.rng.choice(sorted(self.world.tables[table]))
+        rows = list(self.world.tables[table][p])
+        kind = self.rng.choice(["late", "late", "corrected", "emptied", "same"])
+        if kind == "late":
+            rows.append(self.row(p))
+        elif kind == "corrected":
+            rows = [self.row(p), *rows[1:]]
+        elif kind == "emptied":
+            rows = []
+        self.log.append(f"{kind} {table}[{p}] {rows}")
+        self.space.replace(table, {p: rows})
+        self.world.tables[table][p] = rows
+
+    def dimension(self) -> None:
+        rows = [{"g": g, "name": self.rng.choice("pqr")} for g in "ab" if self.rng.random() < 0.8]
+        self.log.append(f"d {rows}")
+        self.space.dimension("d", rows)
+        self.world.tables["d"] = {0: rows}
+
+    def define(self) -> None:
+        template = self.rng.choice(list(self.factors))
+        self.factors[template] += 1
+        self.log.append(f"definition of {template.__name__}")
+        self.world.models = self.models()
+        self.space.define(self.text())
+
+    def crash(self) -> Callable[[str], None]:
+        """Stops the work at some point, a few points from now."""
+        left = self.rng.randint(1, 12)
+
+        def passed(point: str) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self.log.append(f"crash at {point}")
+                raise Crash(point)
+
+        return passed
+
+    def run(self) -> None:
+        if self.rng.random() < 0.4:
+            try:
+                self.space.run(passed=self.crash())
+            except Crash:
+                if self.rng.random() < 0.5:
+                    return  # the next arrivals come before anybody tries again
+            self.space.load()
+        self.space.run()
+        self.world.settle()
+        self.compare()
+
+    # -- what must hold
+
+    def compare(self) -> None:
+        for model in self.world.models:
+            assert_same(self.space.rows(model.name), self.world.tables[model.name], model.name)
+        assert self.space.ledger.audit() == {}
+        assert self.space.run() == []  # nothing is left to do
+
+    def happen(self) -> None:
+        uses = {table for model in self.world.models for table, _, _ in model.needs(BASE)}
+        if "d" in uses:
+            self.dimension()
+        parts = list(range(BASE, BASE + self.rng.choice([4, 6])))
+        self.arrive("m", parts[:3])
+        if "n" in uses:
+            self.arrive("n", parts[:3])
+        rest = parts[3:]
+        self.rng.shuffle(rest)
+        events: list[Callable[[], Any]] = [lambda p=p: self.arrive("m", [p]) for p in rest]  # type: ignore[misc]
+        events += [self.change for _ in range(2)] + [self.define] * (self.rng.random() < 0.4)
+        if "d" in uses:
+            events.append(self.dimension)
+        self.rng.shuffle(events)
+        if "n" in uses:
+            events.insert(0, lambda: self.arrive("n", parts[3:]))
+        self.run()
+        rounds = 2
+        for at in range(rounds):
+            for event in events[at::rounds]:
+                event()
+            self.run()
+        self.space.run()
+        self.world.settle()
+        self.compare()
+        result = verify(self.space.engine)
+        assert (result.different, result.stale, result.beyond) == ((), 0, 0)
+        assert result.checked == sum(len(self.world.tables[m.name]) for m in self.world.models)
+
+
+def test_history(spark: SparkSession, tmp_path: Path, history: int) -> None:
+    found = History(history, spark, tmp_path / "w")
+    try:
+        found.happen()
+    except BaseException as why:
+        why.add_note("\n".join([f"history {history}", found.text(), *found.log]))
+        raise
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "history" in metafunc.fixturenames:
+        metafunc.parametrize("history", range(metafunc.config.getoption("--spark-histories")))

@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM: running steps finish, no others begin, and the next run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.own_process, pytest.mark.xdist_group("driver")]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_stops_cleanly_and_goes_on_later(number: signal.Signals, driver: str, tmp_path: Path) -> None:
+    for name in ("view_defs", "landing", "partwise.yaml"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    environment = {**os.environ, "PARTWISE_SPARK_REMOTE": driver}
+    command = [sys.executable, "-m", "partwise.cli"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([*command, "run", "--json"], cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe)
+    assert process.stdout is not None
+    first = json.loads(process.stdout.readline())  # a step is done, others are to come
+    process.send_signal(number)
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 130, err.decode()
+    assert "stopping: running steps finish first" in err.decode()
+    assert "Traceback" not in err.decode()
+    done = [first, *map(json.loads, out.splitlines())]
+
+    def call(*words: str) -> str:
+        ended = subprocess.run([*command, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    more = [json.loads(line) for line in call("run", "--json").splitlines()]
+    assert more  # it was not the end
+    parts = [(step["table"], part) for step in (*done, *more) for part in step["parts"]]
+    assert len(parts) == len(set(parts))  # what was done is not done again
+    assert json.loads(call("reconcile", "--json")) == {"adopted": {}, "swept": {}, "busy": {}, "repaired": []}
+    if number == signal.SIGTERM:
+        assert json.loads(call("verify", "--json"))["different"] == []

@@ -1,0 +1,117 @@
+"""docker-compose.yml: what it says is complete, safe, and the same as what the supervisor does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from partwise.serve.environment import Keys, environment
+from partwise.serve.site import Site
+from tests.compose import FILE, Missing, read, variables
+
+ROOT = FILE.parent
+RAW = yaml.safe_load(FILE.read_text())
+GIVEN = {name: f"given-{name}" for name in variables()}
+SERVICES: dict[str, dict[str, Any]] = read(GIVEN)["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "partwise"}
+#: What a service may say, from the Compose specification; a word that is none of these is a typing error.
+WORDS = {"image", "build", "command", "environment", "volumes", "ports", "healthcheck", "depends_on", "restart"}
+WORDS |= {"init", "deploy"}
+
+
+def test_only_words_that_compose_knows_are_used() -> None:
+    assert {key for key in RAW if not key.startswith("x-")} == {"services", "volumes"}
+    for service in SERVICES.values():
+        assert set(service) <= WORDS
+        assert set(service.get("healthcheck", {})) <= {"test", "interval", "timeout", "retries", "start_period"}
+
+
+@pytest.mark.parametrize("name", sorted(variables()))
+def test_every_secret_comes_from_outside(name: str) -> None:
+    with pytest.raises(Missing, match=name):
+        read({key: value for key, value in GIVEN.items() if key != name})
+
+
+def test_there_is_no_default_password() -> None:
+    for name, service in RAW["services"].items():
+        for key, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|SECRET|FERNET", key) and not key.endswith("_FILE"):
+                assert re.fullmatch(r"\$\{\w+:\?.+\}", str(value)), f"{name}: {key} must come from outside"
+            assert not re.search(r"://[^@/]*:[^@/]+@", str(value)), f"{name}: {key} has a password in a URL"
+
+
+def test_the_file_of_secrets_holds_all_of_them_and_is_private(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    command = [sys.executable, str(ROOT / "tools/compose_env.py"), str(file)]
+    subprocess.run(command, check=True, capture_output=True)
+    made = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    assert set(made) == set(variables())
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert min(map(len, made.values())) >= 16
+    subprocess.run(command, check=True, capture_output=True)
+    assert dict(line.split("=", 1) for line in file.read_text().splitlines()) == made
+
+
+def test_services_wait_for_what_they_need() -> None:
+    for name, service in SERVICES.items():
+        for other, how in service.get("depends_on", {}).items():
+            healthy = how["condition"] == "service_healthy"
+            assert healthy == ("healthcheck" in SERVICES[other]), f"{name} cannot wait for {other} like this"
+    assert SERVICES["setup"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    assert {"api-server", "spark-connect"} <= set(SERVICES["scheduler"]["depends_on"])
+
+
+def test_everything_that_runs_on_has_a_health_check() -> None:
+    assert [name for name, s in SERVICES.items() if "healthcheck" not in s and s["restart"] != "no"] == []
+
+
+def test_modules_that_are_started_exist() -> None:
+    words = [s["command"] for s in OURS.values()] + [
+        s["healthcheck"]["test"] for s in OURS.values() if "healthcheck" in s
+    ]
+    modules = [line[line.index("-m") + 1] for line in words if "-m" in line]
+    assert len(modules) >= 5
+    assert [name for name in modules if find_spec(name) is None] == []
+
+
+def test_ports_are_open_to_this_machine_only() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert ports == ["127.0.0.1:8080:8080"]
+
+
+def test_all_who_touch_tables_have_them_at_the_same_place() -> None:
+    for name in set(OURS) - {"spark-master"}:
+        assert "warehouse:/warehouse" in SERVICES[name]["volumes"], name
+    used = {v.partition(":")[0] for s in SERVICES.values() for v in s.get("volumes", []) if re.match(r"\w", v)}
+    assert used == set(RAW["volumes"])
+
+
+def test_the_image_is_built_from_files_that_exist() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    copied = [word for line in re.findall(r"^COPY (.+) \S+$", dockerfile, re.MULTILINE) for word in line.split()]
+    assert copied
+    assert [name for name in copied if not name.startswith("--") and not (ROOT / name).exists()] == []
+    for folder in ("/warehouse", "/logs", "/airflow"):
+        assert re.search(rf"chown partwise .*{folder}", dockerfile), f"a volume at {folder} would belong to root"
+
+
+def test_airflow_is_told_what_the_supervisor_tells_it() -> None:
+    """Settings that were hard to find must not be lost on the way from one machine to containers."""
+    ours = environment(Site(Path("/workspace"), code=Path("/app")), Keys("", "", "", "admin", ""), {})
+    compose = SERVICES["scheduler"]["environment"]
+    assert {n for n in ours if n.startswith("AIRFLOW__")} <= set(compose)
+    elsewhere = re.compile(
+        "CONN|URL|HOST|KEY|SECRET|PASSWORDS|STORAGE_PATH|LOG_FOLDER|PARALLELISM|DAG_BUNDLE_CONFIG_LIST"
+    )
+    same = [n for n in ours if n.startswith("AIRFLOW__") and not elsewhere.search(n)]
+    assert len(same) > 15
+    assert {n: compose[n] for n in same} == {n: ours[n] for n in same}
+    bundles = "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"
+    assert yaml.safe_load(compose[bundles]) == yaml.safe_load(ours[bundles])
