@@ -26,6 +26,8 @@ _STYLES = {
     "requested": "cyan",
 }
 
+_WHOLE = 20  # characters: a part, a moment, a word of state; such cells are not broken while others can be
+
 
 def as_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
@@ -49,9 +51,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], indent: int = 
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
     for at, heading in enumerate(headings):
         number = all(row[at].replace(",", "").isdigit() for row in rows if row[at])
-        shown.add_column(
-            heading, justify="right" if number else "left", no_wrap=at < len(headings) - 1, overflow="fold"
-        )
+        longest = max((len(row[at]) for row in rows), default=0)
+        # Where the terminal is too narrow, long cells go on in the next line; nothing is cut off.
+        whole = longest <= _WHOLE and at < len(headings) - 1
+        shown.add_column(heading, justify="right" if number else "left", no_wrap=whole, overflow="fold")
     for row in rows:
         shown.add_row(*(Text(cell, style=_STYLES.get(cell.partition(" ")[0], "")) for cell in row))
     console().print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ class Shell:
         (at / "partwise.yaml").write_text("")
         (at / "view_defs" / "all.yaml").write_text(definitions)
         monkeypatch.chdir(at)
+        monkeypatch.delenv("COLUMNS", raising=False)  # whoever runs the tests may have a narrow terminal
 
     def __call__(self, *words: str, code: int | None = 0) -> str:
         self._capsys.readouterr()
@@ -33,3 +35,9 @@ class Shell:
 
     def land(self, name: str, *rows: str) -> None:
         (self.at / "landing" / name).write_text("\n".join(rows) + "\n")
+
+    def moment(self) -> str:
+        """A whole second after all that was done so far and before all that follows, for `--as-of`."""
+        second = int(time.time()) + 1
+        time.sleep(second + 0.05 - time.time())
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +38,14 @@ ROWS = "at,item,pieces\n2026-10-03T10:00:10,tea,1\n2026-10-03T10:01:10,tea,2\n20
 
 
 @pytest.fixture
-def call(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Any]:
+def call(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Shell:
     """Runs a command in this process; returns what it printed."""
     shell = Shell(tmp_path, DEFINITIONS, monkeypatch, capsys)
     (tmp_path / "landing" / "sales1.csv").write_text(ROWS)
     return shell
 
 
-def test_a_day_at_the_shell(call: Callable[..., str], tmp_path: Path) -> None:
+def test_a_day_at_the_shell(call: Shell, tmp_path: Path) -> None:
     loaded = json.loads(call("ingest", "--json"))["sources"][0]
     closed = [f"2026-10-03T10:0{n}" for n in range(3)]
     assert (loaded["source"], loaded["files"], loaded["rows"], loaded["closed"]) == ("sales", 1, 4, closed)
@@ -71,8 +70,7 @@ def test_a_day_at_the_shell(call: Callable[..., str], tmp_path: Path) -> None:
         ]
         == 3
     )
-    before = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-    time.sleep(1.1)
+    before = call.moment()
 
     (tmp_path / "landing" / "sales2.csv").write_text("at,item,pieces\n2026-10-03T10:01:30,tea,5\n")
     assert json.loads(call("ingest", "--json"))["sources"][0]["late_rows"] == 1
@@ -94,7 +92,7 @@ def test_a_day_at_the_shell(call: Callable[..., str], tmp_path: Path) -> None:
     assert found == {"adopted": {}, "swept": {}, "busy": {}, "repaired": []}
 
 
-def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Callable[..., str], tmp_path: Path) -> None:
+def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Shell, tmp_path: Path) -> None:
     (tmp_path / "landing" / "sales2.csv").write_text("at,item,pieces\nyesterday,tea,5\n2026-10-03T10:01:30,tea,7\n")
     loaded = json.loads(call("ingest", "--json"))["sources"][0]
     assert (loaded["rows"], loaded["quarantined"]) == (5, 1)
@@ -114,7 +112,7 @@ def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Callab
     assert json.loads(call("verify", "--json"))["different"] == []
 
 
-def test_a_query_that_fails_names_its_place_and_holds_up_nobody_else(call: Callable[..., str], tmp_path: Path) -> None:
+def test_a_query_that_fails_names_its_place_and_holds_up_nobody_else(call: Shell, tmp_path: Path) -> None:
     bad = "---\nview: broken\npart: 1 minute\nupdate: |\n  SELECT item, CAST(IF(pieces < 3, '1', item) AS int) AS x\n  FROM sales[j]\n"
     (tmp_path / "view_defs" / "bad.yaml").write_text(bad)
     shown = call("run", code=1)
@@ -125,7 +123,7 @@ def test_a_query_that_fails_names_its_place_and_holds_up_nobody_else(call: Calla
     assert "bad.yaml:5:" in why
 
 
-def test_verify_finds_what_was_changed_behind_our_back(call: Callable[..., str], tmp_path: Path) -> None:
+def test_verify_finds_what_was_changed_behind_our_back(call: Shell, tmp_path: Path) -> None:
     from partwise import storage
     from partwise.ledger.commit import Content, Entry
     from partwise.ledger.open import open_ledger
@@ -155,5 +153,5 @@ def test_verify_finds_what_was_changed_behind_our_back(call: Callable[..., str],
         (("verify", "sales"), "sales is a source, not a view"),
     ],
 )
-def test_wrong_names_are_told(call: Callable[..., str], words: tuple[str, ...], said: str) -> None:
+def test_wrong_names_are_told(call: Shell, words: tuple[str, ...], said: str) -> None:
     assert said in call(*words, code=2)
