@@ -49,7 +49,7 @@ def noticed(rules: Rules | None = None, swap: bool = True, first: int = 0) -> st
     "rules, first",
     [
         pytest.param(Rules(pin_before_lease=True), 1, id="2-pin-before-lease"),
-        pytest.param(Rules(trust_the_plan=True), 97, id="3-plan-is-no-hint"),
+        pytest.param(Rules(trust_the_plan=True), 278, id="3-plan-is-no-hint"),
         pytest.param(Rules(no_early_stop=True), 4, id="5-no-early-stop-inside-a-step"),
         pytest.param(Rules(no_adoption=True), 1, id="7-no-adoption"),
         pytest.param(Rules(adopt_as_of_now=True), 24, id="8-adoption-as-of-now"),
