@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from partwise.checks.phrases import bounds
-from partwise.checks.questions import Answer
+from partwise.checks.question import Answer
 
 
 def ratio(arguments: Mapping[str, Any], rows: int, previous: int | None) -> Answer:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from partwise.checks.catalog import expectations
 from partwise.checks.phrases import plain
-from partwise.checks.questions import Answer
+from partwise.checks.question import Answer
 from partwise.checks.results import MOST_ROWS
 from partwise.definitions.definitions import Check
 from partwise.parts import Parts

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.checks.catalog import EQUALS, PREVIOUS
-from partwise.checks.questions import Answer, Mismatch, Question, question
+from partwise.checks.question import Answer, Mismatch, Question
+from partwise.checks.questions import question
 from partwise.checks.results import MOST_ROWS, Checked, Result
 from partwise.checks.row_counts import equals, ratio
 from partwise.definitions.definitions import Check
