@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Row, bindparam, delete, func, insert, select
@@ -185,6 +185,14 @@ def held_files(r: Reading, table: str) -> dict[str, HeldFile]:
     return {row.name: HeldFile(row.name, row.size, row.mtime, row.hash, row.lo, row.hi) for row in rows}
 
 
+def is_held(held: Mapping[str, HeldFile], failing: Collection[int], name: str, size: int, mtime: int) -> bool:
+    """Whether this file, as it is, makes parts fail that nobody has accepted since."""
+    file = held.get(name)
+    if file is None or (file.size, file.mtime) != (size, mtime):
+        return False
+    return any(file.lo <= p <= file.hi for p in failing)
+
+
 def hold_files(w: Writing, table: str, files: Sequence[HeldFile]) -> None:
     for file in files:
         w.on.execute(_HELD_DROP, {"t": table, "n": file.name})
@@ -197,7 +205,9 @@ def release_files(w: Writing, table: str, names: Iterable[str], existing: Parts)
     for name in names:
         w.on.execute(_HELD_DROP, {"t": table, "n": name})
     left = Parts.of(*((file.lo, file.hi) for file in held_files(w, table).values()))
-    let_go(w, table, [p for p in failed_parts(w, table) if p in existing and p not in left])
+    fine = [p for p in failed_parts(w, table) if p in existing and p not in left]
+    let_go(w, table, fine)
+    forget(w, table, fine)
 
 
 def forget(w: Writing, table: str, parts: Iterable[int]) -> None:
@@ -206,6 +216,12 @@ def forget(w: Writing, table: str, parts: Iterable[int]) -> None:
         w.on.execute(
             delete(checked).where(checked.c.table == table, checked.c.part == p, checked.c.outcome == "failed")
         )
+
+
+def asked_for(r: Reading, table: str, existing: Parts) -> bool:
+    """Whether somebody accepted parts of a source, or wants some closed, that the next load has to look at."""
+    asked = [p for p in decided(r, table, "close") if p not in existing]
+    return bool(lagging(r, table) or set(asked) - failed_parts(r, table))
 
 
 def lagging(r: Reading, table: str) -> set[int]:

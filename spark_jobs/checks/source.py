@@ -80,10 +80,10 @@ def checked_source(
     return found, Parts.single(*known, *(p for p, item in found.items() if not item.published))
 
 
-def checked_dimension(work: Job, adds: Sequence[File], content: Content, files: Mapping[int, str]) -> None:
-    """A dimension is checked whole; it keeps its content if the new one fails. Raises HeldBack."""
+def checked_dimension(work: Job, adds: Sequence[File], content: Content, files: Mapping[int, str]) -> dict[int, str]:
+    """A dimension is checked whole; it keeps its content if the new one fails. Returns warnings, raises HeldBack."""
     if not work.table.checks:
-        return
+        return {}
     with work.engine.ledger.database.reading() as r:
         accepted = ledger_checks.decided(r, work.name, "accept")
     rows = read.staged(work.engine.spark, work.handle, list(adds))
@@ -95,6 +95,11 @@ def checked_dimension(work: Job, adds: Sequence[File], content: Content, files: 
     if not found[DIMENSION_PART].published:
         raise HeldBack(work, found)
     tell(work, found.values())
+    return warnings_of(found)
+
+
+def warnings_of(found: Mapping[int, Checked]) -> dict[int, str]:
+    return {p: item.message() for p, item in found.items() if item.outcome == "warned"}
 
 
 def _known_to_fail(work: Job, closing: Mapping[int, Content]) -> set[int]:

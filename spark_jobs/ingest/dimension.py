@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.definitions import Dimension
-from partwise.ledger.checks import release_files
 from partwise.ledger.commit import EMPTY, Content, Entry
 from partwise.ledger.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
@@ -17,13 +17,13 @@ from partwise.storage import File
 from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART
 from spark_jobs import read
-from spark_jobs.checks.source import HeldBack, checked_dimension
+from spark_jobs.checks.source import HeldBack, checked_dimension, tell
 from spark_jobs.digest import digests, row_count
 from spark_jobs.ingest import rows as r
 from spark_jobs.ingest.find import listing, look
 from spark_jobs.ingest.job import Job
 from spark_jobs.ingest.links import linked
-from spark_jobs.ingest.load import find_new, hold_files, stage_all, unchanged
+from spark_jobs.ingest.load import find_new, hold_files, let_go, stage_all, unchanged
 from spark_jobs.ingest.publish import record
 from spark_jobs.ingest.result import Ingested
 
@@ -38,6 +38,7 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
             touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
     chosen = [item for item in taking.files if item[1].name == newest]
     if not chosen:
+        let_go(work, taking.let_go, Parts.single(DIMENSION_PART))
         return Ingested(work.name, refused=taking.refused)
     number, found, _ = chosen[0]
     with linked(work.workspace, work.name, work.batch, chosen) as links:
@@ -52,13 +53,13 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
         last_file=taking.last_file,
     )
     try:
-        changed, rows = replace_content(work, files, delivery, f"content of {found.name}")
+        done = replace_content(work, files, delivery, f"content of {found.name}")
     except HeldBack as why:
         raise hold_files(work, replace(taking, files=chosen), files, (), why) from why
-    if taking.let_go:
-        with work.engine.ledger.database.writing(work.engine.now()) as w:
-            release_files(w, work.name, [*work.state.held], Parts.single(DIMENSION_PART))
-    return Ingested(work.name, 1, rows, 0, seen.bad, changed=changed, refused=taking.refused)
+    let_go(work, [*work.state.held], Parts.single(DIMENSION_PART))
+    return Ingested(
+        work.name, 1, done.rows, 0, seen.bad, changed=done.changed, refused=taking.refused, warned=done.warned
+    )
 
 
 def _newest(work: Job, dimension: Dimension) -> str | None:
@@ -66,13 +67,19 @@ def _newest(work: Job, dimension: Dimension) -> str | None:
     return max(looks, key=lambda f: (f.mtime, f.name)).name if looks else None
 
 
-def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reason: str) -> tuple[Parts, int]:
-    """The staged files become the whole content, unless they hold what is there already. Returns what changed, and the rows."""
+class Replaced(NamedTuple):
+    changed: Parts
+    rows: int
+    warned: dict[int, str]
+
+
+def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reason: str) -> Replaced:
+    """The staged files become the whole content, unless they hold what is there already. Raises HeldBack."""
     content = _content(work, files)
     before = work.contents([DIMENSION_PART])
     same = bool(before) and before[DIMENSION_PART].digest == content.digest
-    if not same:
-        checked_dimension(work, files, content, {f.id: f.name for f in delivery.files})
+    names = {f.id: f.name for f in delivery.files}
+    warned = {} if same else checked_dimension(work, files, content, names)
     entry = Entry(
         work.name,
         work.state.generation,
@@ -85,10 +92,11 @@ def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reas
     )
     if same:
         work.settle(committed=False)
+        tell(work, (), fine=[DIMENSION_PART])
         record(work, entry, (), ())
-        return Parts(), content.rows
+        return Replaced(Parts(), content.rows, warned)
     record(work, entry, files, work.handle.files)
-    return Parts.single(DIMENSION_PART), content.rows
+    return Replaced(Parts.single(DIMENSION_PART), content.rows, warned)
 
 
 def _content(work: Job, files: tuple[File, ...]) -> Content:

@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from partwise import storage
+from partwise.checks.results import Checked
 from partwise.definitions import Dimension, Source
+from partwise.ledger import checks as ledger_checks
 from partwise.ledger import files as ledger_files
-from partwise.ledger.checks import lagging
 from partwise.ledger.commit import EMPTY
 from partwise.ledger.files import Delivery
 from partwise.parts import Parts
@@ -69,7 +70,8 @@ def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
         if isinstance(work.table, Dimension):
             return Ingested(work.name)
         done = publish(work, Change())
-        return Ingested(work.name, closed=done.closed, notes=list(done.notes), failed=dict(done.failed))
+        notes, failed, warned = list(done.notes), dict(done.failed), dict(done.warned)
+        return Ingested(work.name, closed=done.closed, notes=notes, failed=failed, warned=warned)
     rows = foreign_rows(work, watched.path, watched.version, shape)
     reason = f"version {watched.version} of {delta}"
     if isinstance(work.table, Dimension):
@@ -99,7 +101,7 @@ def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
 def _again(work: Job) -> Parts:
     """Parts that were held back, and may pass by now: their checks changed, or somebody accepted them."""
     with work.engine.ledger.database.reading() as reading:
-        return Parts.single(*lagging(reading, work.name)) & work.state.existing
+        return Parts.single(*ledger_checks.lagging(reading, work.name)) & work.state.existing
 
 
 def _whole(work: Job, rows: DataFrame, shape: Shape, position: Delivery, reason: str) -> Ingested:
@@ -108,12 +110,20 @@ def _whole(work: Job, rows: DataFrame, shape: Shape, position: Delivery, reason:
     bad, dropped = _set_aside(work, rows, shape, Bounds()), _batches(work)
     delivery = replace(position, batch=work.batch if bad else None, dropped=dropped)
     try:
-        changed, count = replace_content(work, files, delivery, reason)
+        done = replace_content(work, files, delivery, reason)
     except HeldBack as why:
+        news = {p: found.message() for p, found in why.found.items() if not _told(work, found)}
         tell(work, why.found.values())
         work.settle(committed=False)
-        return Ingested(work.name, failed={p: found.message() for p, found in why.found.items()})
-    return Ingested(work.name, 1, count, 0, bad, changed=changed)
+        return Ingested(work.name, failed=news)
+    return Ingested(work.name, 1, done.rows, 0, bad, changed=done.changed, warned=done.warned)
+
+
+def _told(work: Job, found: Checked) -> bool:
+    """Whether this very content was held back before: it is looked at again, but nobody is told twice."""
+    with work.engine.ledger.database.reading() as reading:
+        before = ledger_checks.kept(reading, work.name, found.part)
+    return found.part in work.state.failing and before is not None and before.digest == found.digest
 
 
 def foreign_rows(work: Job, path: str, version: int, shape: Shape) -> DataFrame:

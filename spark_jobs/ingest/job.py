@@ -44,10 +44,7 @@ class State:
     failing: frozenset[int]  # parts that are held back because of their checks
 
     def is_held(self, name: str, size: int, mtime: int) -> bool:
-        """Whether this file, as it is, makes parts fail that nobody has accepted since."""
-        file = self.held.get(name)
-        same = file is not None and (file.size, file.mtime) == (size, mtime)
-        return same and any(file.lo <= p <= file.hi for p in self.failing)  # type: ignore[union-attr]
+        return ledger_checks.is_held(self.held, self.failing, name, size, mtime)
 
 
 @dataclass

@@ -93,7 +93,7 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
             touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
     if not taking.files:
         done = publish(work, Change())
-        _let_go(work, taking)
+        let_go(work, taking.let_go, work.state.existing)
         return Ingested(
             work.name,
             closed=done.closed,
@@ -115,14 +115,15 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
         done = _commit(work, taking, placed, old, gone)
     except HeldBack as why:
         raise hold_files(work, taking, placed.files, gone, why) from why
-    _let_go(work, taking)
+    let_go(work, taking.let_go, work.state.existing)
     return done
 
 
-def _let_go(work: Job, taking: Taking) -> None:
-    if taking.let_go:
+def let_go(work: Job, names: Sequence[str], existing: Parts) -> None:
+    """These files are held back no longer."""
+    if names:
         with work.engine.ledger.database.writing(work.engine.now()) as w:
-            release_files(w, work.name, taking.let_go, work.state.existing)
+            release_files(w, work.name, names, existing)
 
 
 def hold_files(
@@ -199,13 +200,14 @@ def find_new(
     paths = listing(workspace, table.files, marker)
     looks = look(paths)
     news = {f.name: f for f in to_read(looks.values(), work.state.files)}
+    # A held file that is no news is gone, or was taken in by a run that crashed before it could say so.
+    gone = [name for name in work.state.held if name not in news]
     for name in settled(paths, news, settle):
         del news[name]  # still being written: the next time
     for name, seen in [*news.items()]:
         if work.state.is_held(name, seen.size, seen.mtime):
             del news[name]
-    taking = Taking(refused=list(failed.items()), last_file=work.state.intake.last_file)
-    taking.let_go = [name for name in work.state.held if name not in paths]
+    taking = Taking(refused=list(failed.items()), last_file=work.state.intake.last_file, let_go=gone)
     time = table.time.column if isinstance(table, Source) else None
     for name, seen in news.items():
         if name in failed:
@@ -215,6 +217,7 @@ def find_new(
             known = work.state.files.get(name)
             if known is not None and known.hash == found.hash:
                 taking.same.append(seen)
+                taking.let_go += [name] if name in work.state.held else []  # its last content is back
                 continue
             layout = layout_of(found, table.columns, time)
         except FileNotFoundError:

@@ -14,7 +14,7 @@ from partwise.parts import BadTime, Parts, parse_part, range_text
 from partwise.sources.closing import MOST_EMPTY, Closing, by_delay, by_marker
 from partwise.storage import File
 from partwise.workspace import Workspace
-from spark_jobs.checks.source import checked_source, tell
+from spark_jobs.checks.source import checked_source, tell, warnings_of
 from spark_jobs.ingest.find import matches
 from spark_jobs.ingest.job import Job
 
@@ -59,7 +59,7 @@ def publish(work: Job, change: Change, close: bool = True) -> Published:
     bad = {p: found.message() for p, found in checked.items() if not found.published}
     closed = closing.parts - not_closed
     parts = {**late, **{p: complete[p] for p in closed}}
-    warned = {p: found.message() for p, found in checked.items() if found.outcome == "warned"}
+    warned = warnings_of(checked)
     tell(work, checked.values(), fine=late.keys() - differs.keys())
     still = {p: c for p, c in change.touched.items() if p not in parts}
     changed = Parts.single(*differs)

@@ -51,6 +51,12 @@ def failing(world: World, table: str = "m") -> list[int]:
         return sorted(p - DAY for p in ledger_checks.failed_parts(r, table))
 
 
+def failures(world: World, table: str = "m") -> int:
+    """How many parts `partwise checks` says have failed."""
+    with world.ledger.database.reading() as r:
+        return ledger_checks.counts(r).get(table, {}).get("failed", 0)
+
+
 def accept(world: World, *minutes: int) -> Parts:
     with world.ledger.database.writing(NOW) as w:
         return ledger_checks.accept(w, "m", Parts.single(*(DAY + m for m in minutes)), "bob")
@@ -125,6 +131,12 @@ def test_a_correction_that_fails_leaves_what_it_would_have_replaced(shop: World)
     shop.csv("a.csv", (0, "x", 9), (1, "x", 200), (2, "x", 3))
     assert len(shop.ingest().held) == 1
     assert shop.minutes() == before
+    # Taken back, it has never been.
+    shop.csv("a.csv", (0, "x", 1), (1, "x", 2), (2, "x", 3))
+    shop.ingest()
+    assert (failing(shop), failures(shop)) == ([], 0)
+    shop.csv("a.csv", (0, "x", 9), (1, "x", 200), (2, "x", 3))
+    assert len(shop.ingest().held) == 1
     accept(shop, 1)
     assert shop.ingest().held == []
     assert shop.minutes() == [(0, "x", 9.0), (1, "x", 200.0), (2, "x", 3.0)]
@@ -142,7 +154,7 @@ def test_a_held_file_that_goes_away_or_whose_checks_change(shop: World) -> None:
     assert len(shop.ingest().held) == 1
     path.unlink()
     shop.ingest()
-    assert failing(shop) == []
+    assert (failing(shop), failures(shop)) == ([], 0)
     shop.csv("bad.csv", (0, "x", 700))
     assert len(shop.ingest().held) == 1
     shop.define(CHECKED.replace("max_value: 100", "max_value: 1000"))
@@ -187,6 +199,14 @@ checks:
     assert world.rows("nodes", "node") == [("a",), ("b",)]
     assert len(kept(world, 0, "nodes").results[0].rows) == 2
     assert world.ingest("nodes").held == []
+    world.put("nodes.csv", "node\na\nb\n")
+    world.ingest("nodes")
+    assert failures(world, "nodes") == 0
+    path = world.put("nodes.csv", "node\na\na\nc\n")
+    assert len(world.ingest("nodes").held) == 1
+    path.unlink()
+    world.ingest("nodes")
+    assert failures(world, "nodes") == 0
     world.put("nodes.csv", "node\na\nc\n")
     assert world.ingest("nodes").held == []
     assert world.rows("nodes", "node") == [("a",), ("c",)]
