@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from partwise.cli.opening import holder, range_of, table_of
-from partwise.cli.show import heading, moment_json, moment_text, plural, say
+from partwise.cli.show import heading, moment_json, moment_text, say
 from partwise.cli.stop import Stop
-from partwise.parts import Parts, part_text
+from partwise.parts import Parts
 from partwise.tables import DIMENSION_PART
 
 if TYPE_CHECKING:
     from partwise.checks.results import Kept, Result
     from partwise.definitions import Definitions
-    from partwise.ledger.as_defined import Snapshot
     from partwise.ledger.ledger import Ledger
-    from partwise.plan.next import Need
     from partwise.tables import Table
 
 
@@ -36,21 +33,6 @@ def accept(ledger: Ledger, definitions: Definitions, name: str, part: str) -> tu
             f"`partwise checks {table.name}` shows what has."
         )
     return table, done, who
-
-
-def behind(snapshot: Snapshot, lacks: Iterable[Need]) -> str:
-    """The end of an answer: which of the missing parts are missing because they failed their checks."""
-    from partwise.ledger import checks
-
-    said = []
-    for need in lacks:
-        table = snapshot.graph[need.table]
-        failed = sorted(p for p in checks.failed_parts(snapshot.r, need.table) if p in need.missing)
-        if failed:
-            more = f" (and {plural(len(failed) - 1, 'more part')})" if len(failed) > 1 else ""
-            where = "" if table.kind == "dimension" else f"[{part_text(failed[0], table.length)}]"
-            said.append(f" {need.table}{where}{more} failed its checks.")
-    return "".join(said)
 
 
 def show_kept(found: Kept, zone: str) -> None:

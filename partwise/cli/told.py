@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from partwise.cli.show import moment_text, plural
 from partwise.parts import part_text, range_text
-from partwise.plan.next import Next, next_text
+from partwise.plan.next import Need, Next, next_text
 
 if TYPE_CHECKING:
+    from partwise.ledger.as_defined import Snapshot
     from partwise.ledger.history import PartHistory
     from partwise.tables import Graph
 
@@ -43,6 +45,21 @@ def sentence(graph: Graph, known: PartHistory, zone: str) -> str:
     if known.state == "fresh":
         return _fresh(name, known, zone)
     return _due(graph, name, known, zone)
+
+
+def behind(snapshot: Snapshot, lacks: Iterable[Need]) -> str:
+    """The end of such an answer: which of the missing parts are missing because they failed their checks."""
+    from partwise.ledger import checks
+
+    said = []
+    for need in lacks:
+        table = snapshot.graph[need.table]
+        failed = sorted(p for p in checks.failed_parts(snapshot.r, need.table) if p in need.missing)
+        if failed:
+            more = f" (and {plural(len(failed) - 1, 'more part')})" if len(failed) > 1 else ""
+            where = "" if table.kind == "dimension" else f"[{part_text(failed[0], table.length)}]"
+            said.append(f" {need.table}{where}{more} failed its checks.")
+    return "".join(said)
 
 
 _SIMPLE = {

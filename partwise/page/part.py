@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.cli.told import sentence
+from partwise.cli.told import behind, sentence
+from partwise.ledger import checks
 from partwise.ledger.as_defined import Snapshot
 from partwise.ledger.history import PartHistory, history
 from partwise.page import queries
 from partwise.page.ask import BadAsk, Window
 from partwise.page.cells import states_of
+from partwise.page.checked import CheckLine, lines_of
 from partwise.page.heat import facts_of
 from partwise.page.states import Word
 from partwise.parts import FOREVER, Parts, Range, part_text, range_text
@@ -92,6 +94,7 @@ class PartDetails:
     feeds: tuple[Linked, ...]
     revisions: tuple[RevisionLine, ...]
     failure: FailureLine | None
+    checks: tuple[CheckLine, ...]
     writer: str | None
     run: str | None
 
@@ -129,6 +132,7 @@ def details(snapshot: Snapshot, table: Table, p: int, zone: str = "UTC") -> Part
     newest = known.revisions[0].revision if known.revisions else None
     writer = queries.writers(snapshot.r, snapshot.now).get(table.name)
     look = snapshot.looks.get(table.name)
+    checked = checks.kept(snapshot.r, table.name, p)
     building = writer is not None and look is not None and p in look.ready
     return PartDetails(
         table=table.name,
@@ -137,7 +141,7 @@ def details(snapshot: Snapshot, table: Table, p: int, zone: str = "UTC") -> Part
         begin=0 if dimension else p * table.length,
         end=0 if dimension else (p + 1) * table.length,
         state="building" if building else known.state,
-        why=sentence(graph, known, zone),
+        why=sentence(graph, known, zone) + behind(snapshot, known.lacks),
         reason=known.cause.text(graph, not known.exists) if known.cause else None,
         since=known.since,
         rows=known.rows,
@@ -153,6 +157,7 @@ def details(snapshot: Snapshot, table: Table, p: int, zone: str = "UTC") -> Part
         failure=None
         if failed is None
         else FailureLine(failed.kind, failed.message, failed.attempts, failed.at, failed.retry_at),
+        checks=() if checked is None else tuple(lines_of(table, checked)),
         writer=writer,
         run=queries.runs(snapshot.r).get(table.name),
     )

@@ -13,6 +13,7 @@ from partwise.definitions import Definitions, View
 from partwise.ledger import checks
 from partwise.ledger.as_defined import Snapshot
 from partwise.ledger.schema import part, step
+from partwise.page.checked import CheckLine, lines_of
 from partwise.page.lateness import Lateness, lateness
 from partwise.parts import duration_text, part_text
 from partwise.tables import Table
@@ -56,18 +57,6 @@ class StepPoint:
     parts: int
     rows: int
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class CheckLine:
-    """One check of one part."""
-
-    part: str | None
-    at: float
-    outcome: str
-    check: str
-    ok: bool
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +155,4 @@ def _expectation(name: str, severity: str) -> str:
 
 def _checks(snapshot: Snapshot, table: Table) -> Iterator[CheckLine]:
     for kept in checks.newest(snapshot.r, table.name, CHECKED):
-        text = None if table.kind == "dimension" else part_text(kept.part, table.length)
-        for result in kept.results:
-            yield CheckLine(text, kept.at, kept.outcome, result.title, result.ok, result.message)
+        yield from lines_of(table, kept)

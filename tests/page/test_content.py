@@ -22,6 +22,8 @@ def test_a_failed_part_tells_why_what_it_read_and_what_it_feeds() -> None:
     assert found.failure is not None
     assert found.failure.message == "2 of 3 rows have no src"
     assert "failed its checks" in found.why
+    (check,) = found.checks
+    assert (check.ok, check.outcome, check.rows) == (False, "failed", ('{"loss": 7}', '{"loss": 8}'))
     read = {item.table: item for item in found.computed_from}
     assert read["measurements"].changed == ("2026-10-03T10:42",)
     assert read["nodes"].whole

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from partwise.checks.results import Checked, Result
+from partwise.ledger import checks
 from partwise.ledger.as_defined import Snapshot, as_defined
 from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
@@ -100,6 +102,13 @@ class Warehouse:
         pinned = self.ledger.pin(held, self.now)
         assert pinned is not None
         self.ledger.fail(held, pinned, p, kind, message, self.now)
+        if kind == "check":
+            found = Result(
+                *("expect_column_values_to_not_be_null", {"column": "src"}, "error", False, message),
+                rows=('{"loss": 7}', '{"loss": 8}'),
+            )
+            with self.ledger.database.writing(self.now) as w:
+                checks.keep(w, name, "mark", [Checked(p, 3, "3:x", (found,))])
         self.ledger.release(held, self.now)
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:

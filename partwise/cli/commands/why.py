@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.checked import behind, kept_json, show_kept
+from partwise.cli.checked import kept_json, show_kept
 from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
 from partwise.cli.page_link import OpenOption, open_page
 from partwise.cli.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.cli.stop import wrong_use
-from partwise.cli.told import sentence
+from partwise.cli.told import behind, sentence
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import parts_text
 from partwise.tables import DIMENSION_PART

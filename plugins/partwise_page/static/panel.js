@@ -50,6 +50,7 @@ export function openPart(table, part, wanted) {
         ["Written by", found.writer],
       ]),
       found.failure ? make("div.failure", {}, make("h3", {}, `Failed: ${found.failure.kind}`), make("pre", {}, found.failure.message)) : null,
+      checks(found.checks),
       runs,
       make("h3", {}, "Lineage"),
       partFlow(found, wanted.go),
@@ -102,6 +103,19 @@ function changedOf(found) {
   const newer = found.computed_from.filter((item) => item.changed.length);
   if (!newer.length) return null;
   return make("p", {}, chip("stale", "changed since it was computed"), " ", newer.map((item) => `${item.table}: ${item.changed.join(", ")}`).join("; "));
+}
+
+// What is against the checks of the part, with a sample of its rows.
+function checks(lines) {
+  const bad = lines.filter((line) => !line.ok);
+  if (!bad.length) return null;
+  const by = bad[0].accepted_by;
+  return make("div.checks", {},
+    make("h3", {}, by ? `Checks, accepted by ${by}` : "Checks"),
+    bad.map((line) => [
+      make("p", {}, chip(line.severity === "warn" ? "stale" : "failed", line.severity === "warn" ? "warns" : line.outcome), " ", line.message),
+      line.rows.length ? make("pre", {}, line.rows.join("\n")) : null,
+    ]));
 }
 
 function revisions(list) {
