@@ -86,12 +86,18 @@ def _compute(engine: Engine, table: str, parts: Parts | None, limit: Parts | Non
 
 def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
     """Take in what is new in one source or dimension."""
+    from partwise.parts import part_text
     from spark_jobs.ingest import ingest
 
     asked = json.loads(step)
     with _engine(spark, asked) as (engine, workspace):
         done = ingest(engine, workspace, [asked["table"]])[0]
-        length = engine.definitions.graph()[done.source].length
+        table = engine.definitions.graph()[done.source]
+    length = table.length
+
+    def named(parts: dict[int, str]) -> dict[str, str]:
+        return {"all" if table.kind == "dimension" else part_text(p, length): why for p, why in parts.items()}
+
     found = {
         "source": done.source,
         "files": done.files,
@@ -101,6 +107,9 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
         "closed": _spans(done.closed, length),
         "changed": _spans(done.changed, length),
         "refused": [{"file": file, "message": message} for file, message in done.refused],
+        "failed": named(done.failed),
+        "held": [{"file": file, "message": message} for file, message in done.held],
+        "warned": named(done.warned),
     }
     log.info("%s: %s files, %s rows, %s of them late, %s set aside", *list(found.values())[:5])
     log.info("closed: %s; changed: %s", *(", ".join(found[key]) or "nothing" for key in ("closed", "changed")))
@@ -108,15 +117,23 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
         log.warning("%s was refused: %s", file or done.source, message)
     for note in done.notes:
         log.warning("%s", note)
+    for part, message in found["warned"].items():
+        log.warning("%s[%s]: %s", done.source, part, message)
+    for part, message in found["failed"].items():
+        log.error("%s[%s] is held back: %s", done.source, part, message)
+    for file, message in done.held:
+        log.error("%s is held back: %s", file, message)
     return found
 
 
 def anything_new(step: str) -> bool:
     """Whether a source or dimension has anything to take in, found out without Spark. In doubt it has."""
     from partwise.definitions import Dimension, Source
+    from partwise.ledger import checks
     from partwise.ledger.catalog import settled
     from partwise.ledger.files import files_of, intake_of
     from partwise.ledger.runs import existing
+    from partwise.parts import Parts
     from partwise.sources.files import to_read
 
     asked = json.loads(step)
@@ -129,22 +146,27 @@ def anything_new(step: str) -> bool:
 
     ledger = workspace.open_ledger(time.time())
     try:
-        known = ledger.graph().tables.get(table.name)
-        if known is None or known.fingerprint != definitions.graph()[table.name].fingerprint:
+        known, now = ledger.graph().tables.get(table.name), definitions.graph()[table.name]
+        if known is None or (known.fingerprint, known.checks) != (now.fingerprint, now.checks):
             return True
         with ledger.database.reading() as r:
             files, intake = files_of(r, table.name), intake_of(r, table.name)
             there, floor = existing(r, table.name), settled(r, table.name).floor
+            held, failing = checks.held_files(r, table.name), checks.failed_parts(r, table.name)
+            if checks.asked_for(r, table.name, there):
+                return True
     finally:
         ledger.database.close()
     marker = table.close.marker if isinstance(table, Source) else None
-    if to_read(look(listing(workspace, table.files, marker)).values(), files) or not (intake.last_file or files):
+    looks = look(listing(workspace, table.files, marker))
+    news = [f for f in to_read(looks.values(), files) if not checks.is_held(held, failing, f.name, f.size, f.mtime)]
+    if news or held.keys() - looks.keys() or not (intake.last_file or files):
         return True
     if marker is None or not isinstance(table, Source):
         return False
     from spark_jobs.ingest.publish import markers
 
-    marked = markers(workspace, marker, table.part) - there
+    marked = markers(workspace, marker, table.part) - there - Parts.single(*failing)
     return bool(marked if floor is None else marked.within(floor, marked.last) if marked else marked)
 
 
@@ -246,6 +268,8 @@ def _told(engine: Engine, report: Report) -> dict[str, Any]:
         log.info("%s[%s%s]: %s", report.table, spans, more, report.reason)
         changed = "nothing changed" if not report.changed else f"{report.changed.count} of them changed"
         log.info("%s parts, %s rows, %s, %.1f s", report.parts.count, report.rows, changed, report.seconds)
+    for p, message in report.warned.items():
+        log.warning("%s[%s]: %s", report.table, part_text(p, length), message)
     for p, message in report.failed.items():
         log.error("%s[%s] failed: %s", report.table, part_text(p, length), message)
     return {

@@ -86,6 +86,12 @@ def passed(report: dict[str, Any]) -> dict[str, Any]:
     return report
 
 
+def held_back(report: dict[str, Any]) -> str:
+    """Parts and files of a source that its checks hold back. It is told once, by the run that found it."""
+    parts = [f"{report['source']}[{part}] is held back: {message}" for part, message in report["failed"].items()]
+    return "\n".join([*parts, *(f"{item['file']} is held back: {item['message']}" for item in report["held"])])
+
+
 class SparkLoad(PySparkOperator):
     """Takes in what is new in a source or dimension. Whether there is anything is found out without Spark."""
 
@@ -113,6 +119,8 @@ class SparkLoad(PySparkOperator):
             raise AirflowSkipException(f"{self.table}: nothing new has arrived")
         self.op_kwargs = {**self.op_kwargs, "step": step}
         report = super().execute(context)
+        if told := held_back(report):
+            raise AirflowFailException(told)  # what passed is published, and announced by the reconciler
         if report["refused"] and not (report["files"] or report["closed"] or report["changed"]):
             told = "\n".join(f"{item['file']}: {item['message']}".lstrip(": ") for item in report["refused"])
             raise AirflowFailException(f"{self.table}: {told}")
