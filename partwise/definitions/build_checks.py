@@ -12,6 +12,8 @@ from partwise.definitions.names import RESERVED
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.shape import Reporter, shown
 from partwise.definitions.yaml_text import Node
+from partwise.sql.columns import unknown
+from partwise.sql.parse import SqlProblem, parse, tokenise
 
 _HINT = "for example - expect_column_values_to_not_be_null: {column: src}"
 _WORDS = {
@@ -137,3 +139,17 @@ def check_columns(
                 hint = did_you_mean(column, known, f"the columns are {', '.join(known)}")
                 path = (name, argument) if wanted.type == "column" else (name, argument, at)
                 yield report(where.walk(path)[1], "unknown-column", f"the table has no column {column}", hint)
+    if condition := arguments.get("row_condition"):
+        at = where.walk((name, "row_condition"))[1]
+        for problem in _condition(str(condition), tuple(known)):
+            yield report(at, problem.code, f"row_condition: {problem.message}", problem.hint)
+
+
+def _condition(text: str, columns: tuple[str, ...]) -> tuple[SqlProblem, ...]:
+    """What is wrong with a condition on the rows of a table with these columns."""
+    sql = f"SELECT 1 FROM t WHERE {text}"
+    tokens = tokenise(sql)
+    if tokens.problem is not None:
+        return (tokens.problem,)
+    tree = parse(sql, tokens.tokens)
+    return tree.problems if tree.root is None else unknown(tree.root, lambda table: columns)
