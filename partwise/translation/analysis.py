@@ -5,11 +5,15 @@
   may hold the greedier assignment of the same rows), so it is left out there.
 - Exclusion: two states whose incoming edges contradict each other are never alive together.
 States that pairwise do one or the other share a register: one set of columns and the number of the state.
+- Sharing: where every row that enters or stays in states c+1..d could also have stayed in c, a run in d is a run in
+  c too, with the same start. Of d only a flag is kept, its aggregates are those of c. Not with restricted aggregates
+  either: the two may assign the same rows in different ways.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from partwise.translation.implication import contradicts, implies
 from partwise.translation.machine import Edge, Machine
@@ -17,11 +21,15 @@ from partwise.translation.machine import Edge, Machine
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`registers`: the states of each, in ascending order; every state is in exactly one."""
+    """`registers`: the states of each, in ascending order; every state is in exactly one.
+
+    `shared`: a state that has a register of its own without aggregates -> the state whose aggregates it has.
+    """
 
     registers: tuple[tuple[int, ...], ...]
     simulated: frozenset[tuple[int, int]]
     exclusive: frozenset[tuple[int, int]]
+    shared: Mapping[int, int] = field(default_factory=dict)
 
     def of(self, state: int) -> int:
         return next(r for r, states in enumerate(self.registers) if state in states)
@@ -30,15 +38,26 @@ class Layout:
 def analyse(machine: Machine, *, restricted: bool) -> Layout:
     simulated = frozenset() if restricted else simulation(machine)
     exclusive = exclusion(machine)
+    owners = {} if restricted else sharing(machine)
     registers: list[list[int]] = []
+    shared: dict[int, int] = {}
+
+    def fits(state: int, register: list[int]) -> bool:
+        """Whether the state may have the columns of this register. Those that others share must stay theirs."""
+        return not any(other in shared for other in register) and all(
+            (other, state) in exclusive or ((state, other) in simulated and other not in shared.values())
+            for other in register
+        )
+
     for state in range(machine.size):
-        for register in registers:
-            if all((state, other) in simulated or (other, state) in exclusive for other in register):
-                register.append(state)
-                break
-        else:
-            registers.append([state])
-    return Layout(tuple(tuple(r) for r in registers), simulated, exclusive)
+        found = next((register for register in registers if fits(state, register)), None)
+        if found is not None:
+            found.append(state)
+            continue
+        registers.append([state])
+        if state in owners:
+            shared[state] = owners[state]
+    return Layout(tuple(tuple(r) for r in registers), simulated, exclusive, shared)
 
 
 def simulation(machine: Machine) -> frozenset[tuple[int, int]]:
@@ -56,6 +75,19 @@ def _matched(machine: Machine, high: int, edge: Edge, pairs: set[tuple[int, int]
     return any(
         (other.target, edge.target) in pairs and implies(edge.atoms(), other.atoms()) for other in machine.out_of(high)
     )
+
+
+def sharing(machine: Machine) -> dict[int, int]:
+    """State -> the lowest state c that is alive with the same start whenever it is: c has a plus, and all edges into
+    and on the states between imply that c stays."""
+    found: dict[int, int] = {}
+    for c in range(machine.size):
+        stay = [edge.atoms() for edge in machine.into(c) if edge.source == c]
+        for state in range(c + 1, machine.size):
+            if not stay or not all(implies(edge.atoms(), stay[0]) for edge in machine.into(state)):
+                break
+            found.setdefault(state, c)
+    return found
 
 
 def exclusion(machine: Machine) -> frozenset[tuple[int, int]]:

@@ -35,7 +35,8 @@ def write_pattern(plan: PatternPlan) -> Translation:
             comment="runs that match the whole pattern and end at the group's newest row",
         ),
     )
-    choice = Choice("pattern", f"a state machine of {machine.size} states in {len(plan.shape.registers)} column set(s)")
+    sets = sum(not register.flag for register in plan.shape.registers)
+    choice = Choice("pattern", f"a state machine of {machine.size} states in {sets} column set(s)")
     notes = (f"gaps: {view.gaps} ({_gaps(plan)})", *_layout_notes(plan))
     return Translation(views, choice, plan.warnings, notes, _fold(plan))
 
@@ -48,7 +49,8 @@ def _gaps(plan: PatternPlan) -> str:
 
 def _sets(plan: PatternPlan) -> str:
     names = [v.name for v in plan.machine.variables]
-    return "; ".join("/".join(names[s] for s in register.states) for register in plan.shape.registers)
+    told = [("/".join(names[s] for s in r.states), r.flag) for r in plan.shape.registers]
+    return "; ".join(f"{states} (a flag)" if flag else states for states, flag in told)
 
 
 def _layout_notes(plan: PatternPlan) -> list[str]:
@@ -57,6 +59,7 @@ def _layout_notes(plan: PatternPlan) -> list[str]:
         f"state {names[h]} makes {names[low]} superfluous while it is alive" for h, low in sorted(plan.layout.simulated)
     ]
     notes += [f"states {names[a]} and {names[b]} are never alive together" for a, b in sorted(plan.layout.exclusive)]
+    notes += [f"a run in state {names[d]} is also one in {names[c]}" for d, c in sorted(plan.layout.shared.items())]
     return notes
 
 
@@ -87,7 +90,8 @@ def _where(plan: PatternPlan) -> str:
 
 
 def _alive(plan: PatternPlan, prefix: str = "") -> str:
-    return " OR ".join(f"{prefix}{register.key} IS NOT NULL" for register in plan.shape.registers)
+    """Where a flag is up, the state that it shares with is alive."""
+    return " OR ".join(f"{prefix}{r.key} IS NOT NULL" for r in plan.shape.registers if not r.flag)
 
 
 def _lines(indent: int, *lines: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from partwise.translation.analysis import Layout
@@ -18,11 +18,13 @@ class Register:
 
     Where the length of the run gives the state (`by_count`), the key is the length itself: before the first plus
     variable a run of k rows is in state k-1, and at most one state of the register lies beyond.
+    A `flag` has no columns besides its key, which is TRUE: its state has the aggregates of another one.
     """
 
     states: tuple[int, ...]
     key: str
     by_count: bool
+    flag: bool = False
     fields: dict[Measure, str] = field(default_factory=dict)
 
     def alive(self, states: Sequence[int], first_plus: int, prefix: str) -> str:
@@ -51,6 +53,7 @@ class Shape:
     last: dict[str, tuple[str, str | None]]  # text of the expression over bare columns -> (name, type)
     last_values: dict[str, Value]
     restricted: bool
+    shared: Mapping[int, int] = field(default_factory=dict)
 
     def of(self, state: int) -> Register:
         return next(r for r in self.registers if state in r.states)
@@ -65,7 +68,7 @@ class Shape:
         """A measure of the run that is in `state` before the new row; None if it has none yet."""
         if not measure.lives_in(state):
             return None
-        register = self.of(state)
+        register = self.of(self.shared.get(state, state))
         if measure.kind == "last" and (measure.variable is None or measure.variable == state):
             assert measure.value is not None
             return prefix + self.last[measure.value.write(quoted)][0]
@@ -94,17 +97,18 @@ def shape(
     for states in layout.registers:
         many = len(layout.registers) > 1
         suffix = "_" + "_".join(machine.variables[s].name for s in states) if many else ""
-        by_count = counted and sum(s >= first for s in states) <= 1
-        wish = measures[LENGTH] if by_count else "state"
+        flag = any(s in layout.shared for s in states)
+        by_count = not flag and counted and sum(s >= first for s in states) <= 1
+        wish = "reached" if flag else measures[LENGTH] if by_count else "state"
         key = quoted(names.new(wish + suffix))
         fields = {
             m: quoted(names.new(wished + suffix))
             for m, wished in measures.items()
-            if any(_has_column(m, s, first, by_count, counted) for s in states)
+            if not flag and any(_has_column(m, s, first, by_count, counted) for s in states)
         }
-        registers.append(Register(states, key, by_count, fields))
+        registers.append(Register(states, key, by_count, flag, fields))
     named = {text: (quoted(names.new(wished)), kind) for text, (wished, kind) in last.items()}
-    return Shape(machine, tuple(registers), named, last_values, restricted)
+    return Shape(machine, tuple(registers), named, last_values, restricted, layout.shared)
 
 
 def _has_column(measure: Measure, state: int, first_plus: int, by_count: bool, counted: bool) -> bool:

@@ -48,7 +48,7 @@ def columns(shape: Shape, without: frozenset[str] = frozenset()) -> list[Column]
     found: list[Column] = []
     for register in shape.registers:
         branches = _branches(shape, register)
-        key_type = "bigint" if register.by_count else "int"
+        key_type = "boolean" if register.flag else "bigint" if register.by_count else "int"
         keys = [_key(shape, register, b.edge) for b in branches]
         found.append(Column(register.key, _case(shape, branches, keys, key_type, without), key_type))
         for measure, name in register.fields.items():
@@ -85,6 +85,8 @@ def _branches(shape: Shape, register: Register) -> list[Branch]:
 
 
 def _key(shape: Shape, register: Register, edge: Edge) -> str | None:
+    if register.flag:
+        return "TRUE"
     if not register.by_count:
         return str(edge.target + 1)
     return "1" if edge.source is None else _plus_one(shape.length(edge.source, OLD))
@@ -168,7 +170,7 @@ def _cast(text: str, kind: str | None, values: list[str]) -> str:
     if kind is None:
         return text
     carried = any(re.search(r"\bold\.", value) for value in values)
-    literal_int = kind == "int" and all(value.isdigit() for value in values)
-    if (carried and decimal_of(kind) is None) or literal_int:
+    literal = kind == "boolean" or (kind == "int" and all(value.isdigit() for value in values))
+    if (carried and decimal_of(kind) is None) or literal:
         return text
     return f"CAST({text} AS {kind.upper()})"
