@@ -22,6 +22,7 @@ from partwise.parts import Parts, Range, Reference
 from partwise.sql.references import FoundReference, FoundReferences, find, splice
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
+from partwise.storage.unique import unique
 from partwise.translation import MANY_ROWS
 from partwise.translation.single_pass import FIRST, LAST
 from spark_jobs import read
@@ -80,9 +81,21 @@ class Computing:
         """The update for parts with at most one row in each group, where there is one and nothing speaks against it."""
         if j == self.pin.start or self.view.fast_update is None:
             return None
+        if (known := self._unique(j)) is not None:
+            return self.view.unique_update if known else None
         left = _careful.get(self.pin.table.fingerprint, 0)
         _careful[self.pin.table.fingerprint] = max(0, left - 1)
         return None if left else self.view.fast_update
+
+    def _unique(self, j: int) -> bool | None:
+        """Whether no group has two rows in the part; None if only trying tells."""
+        if self.view.unique_update is None:
+            return None
+        read_by = next(f for f in _found(self.view.unique_update).parts if self._spelled(f.table) in self.pin.inputs)
+        handle = self._handle(self._spelled(read_by.table))
+        if handle is None or read_by.reference is None:
+            return None
+        return unique(handle, Parts.of(read_by.reference.requires(j)), self.view.unique_by)
 
     def many_rows(self, why: Exception) -> bool:
         """Whether the fast update failed only because a group has several rows. It is then left alone for a while."""
@@ -162,10 +175,13 @@ class Computing:
         known = (*self.pin.inputs, self.pin.table.name)
         return next(k for k in known if k.lower() == name.lower())
 
-    def _input(self, table: str, wanted: Parts | None) -> DataFrame:
+    def _handle(self, table: str) -> Handle | None:
         if table not in self._handles:
             self._handles[table] = self.engine.open(table, self.pin.inputs[table])
-        handle = self._handles[table]
+        return self._handles[table]
+
+    def _input(self, table: str, wanted: Parts | None) -> DataFrame:
+        handle = self._handle(table)
         if handle is None:
             raise QueryFailed(f"{table} has no content yet")
         return read.parts(self.engine.spark, handle, wanted)

@@ -111,7 +111,7 @@ class View:
 
     `columns` are the names of its result where they are known for sure. `helper_of` names the view that
     this one was generated for. Of a translated query `initialize` and `update` are generated, too; `keep_parts`,
-    `optional`, `fast_update`, `single_pass` and `sketches` are then as in
+    `optional`, `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are then as in
     `partwise.translation.model.GeneratedView`.
     """
 
@@ -139,6 +139,8 @@ class View:
     keep_parts: int | None = None
     optional: tuple[str, ...] = ()
     fast_update: str | None = None
+    unique_update: str | None = None
+    unique_by: tuple[str, ...] = ()
     single_pass: str | None = None
     sketches: tuple[str, ...] = ()
 

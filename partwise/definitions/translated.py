@@ -76,6 +76,8 @@ def _with_answer(view: View, answer: Translation) -> Translated:
         update=made.update,
         optional=made.optional,
         fast_update=made.fast_update,
+        unique_update=made.unique_update,
+        unique_by=made.unique_by,
         single_pass=made.single_pass,
     )
     warnings = tuple(_problem(view, here, "query-warning", text, "", "warning") for text in answer.warnings)
@@ -118,6 +120,8 @@ def _generated(made: GeneratedView, view: View, here: Place) -> View:
         keep_parts=made.keep,
         optional=made.optional,
         fast_update=made.fast_update,
+        unique_update=made.unique_update,
+        unique_by=made.unique_by,
         single_pass=made.single_pass,
         sketches=made.sketches,
     )

@@ -75,8 +75,10 @@ class GeneratedView:
     before the start of that table read nothing instead of being waited for (partial windows); only in the first
     part of this view must at least one part of each reference exist, so the view starts with what it reads.
     `reaches` is the first part of this helper that part j of the view reads: where the view's start is given, the
-    helper begins there. None: it begins as the view does. `fast_update` gives the same rows as `update` where no group has two rows in the part, and fails with
-    MANY_ROWS otherwise, so it is safe to try. `single_pass` gives the rows of consecutive parts at once, where the
+    helper begins there. None: it begins as the view does. `fast_update` gives the same rows as `update` where no group
+    has two rows in the part, and fails with
+    MANY_ROWS otherwise, so it is safe to try. `unique_update` is the same without looking: for parts in which no two rows
+    of the table that it reads are alike in the columns `unique_by`. `single_pass` gives the rows of consecutive parts at once, where the
     view reads its own part before: see `partwise.translation.single_pass`. The bytes of the columns in `sketches`
     depend on the order of rows: they are left out of digests, another column stands for what they were made from.
     """
@@ -90,6 +92,8 @@ class GeneratedView:
     comment: str = ""
     optional: tuple[str, ...] = ()
     fast_update: str | None = None
+    unique_update: str | None = None
+    unique_by: tuple[str, ...] = ()
     single_pass: str | None = None
     sketches: tuple[str, ...] = ()
     reaches: Bound | None = None

@@ -84,7 +84,7 @@ def _sql(translation: Translation) -> list[tuple[str, str]]:
     stages = []
     for made in translation.views:
         about = f"{made.part} s, keep {made.keep}" + (f", optional {', '.join(made.optional)}" if made.optional else "")
-        for kind in ("initialize", "update", "fast_update", "single_pass"):
+        for kind in ("initialize", "update", "fast_update", "unique_update", "single_pass"):
             text = getattr(made, kind)
             if text is not None:
                 assert not find(text, "i" if kind == "initialize" else "j").problems

@@ -100,9 +100,10 @@ def check_fast(runner: Runner, translation: Translation, pattern: Any, history: 
         with pytest.raises(PySparkException, match=MANY_ROWS):
             runner.run_text(helper.fast_update, "j", part)
     else:
-        names, rows = runner.run_text(helper.fast_update, "j", part)
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        assert pattern_bag(found) == pattern_bag(runner.rows(helper.name, part))
+        for text in (helper.fast_update, *([helper.unique_update] if helper.unique_update else [])):
+            names, rows = runner.run_text(text, "j", part)
+            found = [dict(zip(names, row, strict=True)) for row in rows]
+            assert pattern_bag(found) == pattern_bag(runner.rows(helper.name, part))
 
 
 @pytest.mark.parametrize("strategy", ["recompute", "merge", "subtract"])

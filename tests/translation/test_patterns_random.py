@@ -78,6 +78,7 @@ def check_fast(duck: Duck, translation: Translation, history: dict[int, list[Row
     assert helper.fast_update is not None
     filtered = re.search(r"z > 0", helper.update) is not None
     grouped = "GROUP BY" in helper.update
+    assert helper.unique_by == (("g",) if grouped else ())
     for part in sorted(history)[1:]:
         kept = [row for row in history[part] if not filtered or row["z"] > 0]
         most = max(Counter(row["g"] if grouped else None for row in kept).values(), default=0)
@@ -85,8 +86,9 @@ def check_fast(duck: Duck, translation: Translation, history: dict[int, list[Row
             with pytest.raises(duckdb.Error, match=MANY_ROWS):
                 duck.run_text(helper.fast_update, "j", part)
         else:
-            names, rows = duck.run_text(helper.fast_update, "j", part)
-            assert bag([dict(zip(names, row, strict=True)) for row in rows]) == bag(duck.rows(helper.name, part))
+            for text in (helper.fast_update, *([helper.unique_update] if helper.unique_update else [])):
+                names, rows = duck.run_text(text, "j", part)
+                assert bag([dict(zip(names, row, strict=True)) for row in rows]) == bag(duck.rows(helper.name, part))
 
 
 @pytest.mark.parametrize("seed", range(8))

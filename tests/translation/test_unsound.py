@@ -114,6 +114,15 @@ def test_a_key_may_have_any_name(name: str) -> None:
         assert found[1] in ((2, 3), ("a", 2, 3))
 
 
+def test_a_key_called_like_another_column_is_always_folded() -> None:
+    """Joined with the helper, the row would have two columns called x."""
+    helper = translated("SELECT g AS x, SUM(x) AS s FROM s PATTERN [a, b+] WHERE b.x > a.x GROUP BY g").views[0]
+    assert (helper.fast_update, helper.unique_update, helper.unique_by) == (None, None, ())
+    helper = translated("SELECT x, SUM(x) AS s FROM s PATTERN [a, b+] WHERE b.x >= a.x GROUP BY x").views[0]
+    assert helper.fast_update
+    assert helper.unique_by == ("x",)
+
+
 def test_strings_are_left_as_they_are() -> None:
     """Blanks, line breaks, quotes and words like AND inside a string are part of it."""
     where = "a.g = 'two  blanks AND (one\nbreak' AND b.g <> 'it\\'s -- no comment'"
