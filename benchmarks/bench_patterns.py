@@ -4,10 +4,10 @@ The query is the paper's: at least four readings in a row above 10, with their n
 Parquet in one warm session. "Recomputed" looks at all rows of the last parts with window functions; "by hand" keeps its
 own helper of one row per group.
 
-    python benchmarks/bench_patterns.py [--rows 100000] [--scopes 5,20,50,100] [--figures FOLDER]
+    python benchmarks/bench_patterns.py [--rows 1000000] [--scopes 5,20,50,100] [--figures FOLDER]
 
-The paper's size is --rows 1000000. Goals there: recomputed over 20 parts / ours >= 10, ours the same whatever the scope and
-the share of rows that qualify, ours / by hand <= 1.10 with one row per group and part.
+Goals at 1,000,000 rows, the paper's size: recomputed over 20 parts / ours >= 10, ours the same whatever the scope and the
+share of rows that qualify, ours / by hand <= 1.10 with one row per group and part.
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ FROM (SELECT src, loss, SUM(IF(loss > 10, 0, 1)) OVER (PARTITION BY src ORDER BY
 WHERE bad = 0 GROUP BY src HAVING COUNT(*) >= 4"""
 
 
-def fill(spark: SparkSession, tables: Tables, parts: int, rows: int, each: int, share: float) -> None:
+def fill(tables: Tables, parts: int, rows: int, each: int, share: float) -> None:
     """`each` rows per group and part; `share` of all rows is above 10."""
-    numbers = spark.range(parts * rows).selectExpr(f"id DIV {rows} AS part", f"id % {rows} AS k", "id")
     tables.fill(
         "m",
-        numbers.selectExpr(
+        tables.numbered(parts, rows).selectExpr(
             "part",
             f"k DIV {each} AS src",
             f"timestamp_seconds(part * 60 + k % {each}) AS t",
@@ -83,7 +82,7 @@ class Turn:
         fast = self.each == 1
 
         def ours() -> float:
-            return self.tables.update(helper, j, fast) + self.tables.update(view, j)
+            return self.tables.update(helper, j) + self.tables.update(view, j)
 
         def theirs() -> float:
             made = self.tables.run(BY_HAND if fast else MANY_BY_HAND, j, "hand")
@@ -109,7 +108,7 @@ def run(
     """Seconds of ours and by hand for every part, and of recomputing by scope."""
     with tempfile.TemporaryDirectory() as folder:
         tables = Tables(spark, Path(folder))
-        fill(spark, tables, parts, rows, each, share)
+        fill(tables, parts, rows, each, share)
         turn = Turn(
             tables, translate(QueryView("v", QUERY, 60), {"m": InputTable("m", "source", 60, COLUMNS, "t")}), each
         )
@@ -131,51 +130,86 @@ def middle(seconds: list[float], last: int = 5) -> float:
     return statistics.median(seconds[-last:])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--scopes", default="5,20,50,100")
-    parser.add_argument("--figures", type=Path, default=FIGURES, help="folder for the figures")
-    asked = parser.parse_args()
-    scopes = [int(n) for n in asked.scopes.split(",")]
-    spark = session(conf={"spark.sql.shuffle.partitions": "4"})
+Lines = dict[str, list[tuple[float, float]]]
 
-    print(f"{asked.rows:,} rows per part, one per group, half of them qualify; median seconds")
+
+def by_scope(spark: SparkSession, rows: int, scopes: list[int]) -> Lines:
+    print(f"\n{rows:,} rows per part, one per group, 10 % of them qualify; median seconds")
     print(f"{'scope':>6} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
-    ours, hand, again = run(spark, asked.rows, max(scopes), 1, 0.5, scopes)
-    lines: dict[str, list[tuple[float, float]]] = {"recomputed": [], "ours": [], "by hand": []}
+    ours, hand, again = run(spark, rows, max(scopes), 1, 0.1, scopes)
+    lines: Lines = {"recomputed": [], "ours": [], "by hand": []}
     for scope in scopes:
         a, b, c = middle(ours[:scope], min(5, scope - 2)), middle(hand[:scope], min(5, scope - 2)), again[scope]
         print(f"{scope:6} {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {a / b:13.2f}", flush=True)
         for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
             lines[name].append((scope, value))
     ratios = [a / b for a, b in zip(ours[3:], hand[3:], strict=True)]
-    print(
-        f"ours / by hand over {len(ratios)} parts: median {statistics.median(ratios):.2f} (goal 1.10 with 1,000,000 rows)"
-    )
+    print(f"ours / by hand over {len(ratios)} parts: median {statistics.median(ratios):.2f}")
+    return lines
 
-    print(f"\n{'share':>6} {'ours':>7} {'by hand':>8} {'ours/by hand':>13}")
-    shares: dict[str, list[tuple[float, float]]] = {"ours": [], "by hand": []}
+
+def by_share(spark: SparkSession, rows: int) -> Lines:
+    print(f"\n{rows:,} rows per part, one per group; recomputed over 4 parts")
+    print(f"{'share':>6} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
+    lines: Lines = {"recomputed": [], "ours": [], "by hand": []}
     for percent in (10, 40, 70, 100):
-        found = run(spark, asked.rows, 8, 1, percent / 100, [])
-        a, b = middle(found[0]), middle(found[1])
-        print(f"{percent:5}% {a:6.2f}s {b:7.2f}s {a / b:13.2f}", flush=True)
-        shares["ours"].append((percent, a))
-        shares["by hand"].append((percent, b))
+        ours, hand, again = run(spark, rows, 9, 1, percent / 100, [4])
+        a, b, c = middle(ours), middle(hand), again[4]
+        print(f"{percent:5}% {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {a / b:13.2f}", flush=True)
+        for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
+            lines[name].append((percent, value))
+    return lines
 
-    print(f"\nten rows per group and part\n{'ours':>7} {'by hand':>8} {'ours/by hand':>13}")
-    found = run(spark, asked.rows, 8, 10, 0.8, [])
-    a, b = middle(found[0]), middle(found[1])
-    print(f"{a:6.2f}s {b:7.2f}s {a / b:13.2f}")
-    rows = f"{asked.rows:,} rows per part"
-    draw(asked.figures / "pattern_scope.svg", f"Pattern view, {rows}", "parts looked at", "seconds per part", lines)
-    draw(
-        asked.figures / "pattern_share.svg",
-        f"Pattern view, {rows}",
-        "% of rows that qualify",
-        "seconds per part",
-        shares,
+
+def by_rows(spark: SparkSession, sizes: list[int]) -> Lines:
+    print("\none row per group, 10 % of them qualify; recomputed over 20 parts")
+    print(f"{'rows':>9} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
+    lines: Lines = {"recomputed": [], "ours": [], "by hand": []}
+    for rows in sizes:
+        ours, hand, again = run(spark, rows, 20, 1, 0.1, [20])
+        a, b, c = middle(ours), middle(hand), again[20]
+        print(f"{rows:9,} {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {a / b:13.2f}", flush=True)
+        for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
+            lines[name].append((rows, value))
+    return lines
+
+
+def many_rows(spark: SparkSession, rows: int) -> None:
+    print(
+        f"\n{rows:,} rows per part, ten per group, 80 % of them qualify\n{'ours':>7} {'by hand':>8} {'ours/by hand':>13}"
     )
+    ours, hand, _ = run(spark, rows, 9, 10, 0.8, [])
+    a, b = middle(ours), middle(hand)
+    print(f"{a:6.2f}s {b:7.2f}s {a / b:13.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--scopes", default="5,20,50,100")
+    parser.add_argument("--only", choices=("scope", "share", "rows", "many"), help="one table instead of all")
+    parser.add_argument("--figures", type=Path, default=FIGURES, help="folder for the figures")
+    asked = parser.parse_args()
+    spark = session(conf={"spark.driver.memory": "4g"})
+    run(spark, asked.rows // 10, 6, 1, 0.5, [4])  # warm
+    rows = f"{asked.rows:,} rows per part"
+    if asked.only in (None, "rows"):
+        lines = by_rows(spark, [asked.rows // 10, asked.rows * 3 // 10, asked.rows])
+        draw(asked.figures / "pattern_rows.svg", "Pattern view", "rows per part", "seconds per part", lines)
+    if asked.only in (None, "scope"):
+        lines = by_scope(spark, asked.rows, [int(n) for n in asked.scopes.split(",")])
+        draw(asked.figures / "pattern_scope.svg", f"Pattern view, {rows}", "parts looked at", "seconds per part", lines)
+    if asked.only in (None, "share"):
+        lines = by_share(spark, asked.rows)
+        draw(
+            asked.figures / "pattern_share.svg",
+            f"Pattern view, {rows}",
+            "% of rows that qualify",
+            "seconds per part",
+            lines,
+        )
+    if asked.only in (None, "many"):
+        many_rows(spark, asked.rows)
 
 
 if __name__ == "__main__":
