@@ -133,6 +133,10 @@ def _percentile(share: float, column: str) -> Callable[[list[Row]], Any]:
     return meaning
 
 
+def _positive(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["d"] is not None and row["d"] > 0]
+
+
 ALL = (
     Aggregate("COUNT(*)", len, True),
     Aggregate("COUNT(x)", lambda rows: len(there(rows, "x")), True),
@@ -143,6 +147,12 @@ ALL = (
     Aggregate("SUM(b)", _sum("b"), True),
     Aggregate("SUM(f)", _sum("f"), False),
     Aggregate("SUM(x) FILTER (WHERE d > 0)", lambda rows: _sum("x")([r for r in rows if r["d"] is not None and r["d"] > 0]), True),
+    Aggregate("MAX(x) FILTER (WHERE d > 0)", lambda rows: _best(max, "x")(_positive(rows)), False),
+    Aggregate("AVG(d) FILTER (WHERE d > 0)", lambda rows: _decimal_avg(_positive(rows)), True),
+    Aggregate("LAST(x) FILTER (WHERE d > 0)", lambda rows: _positive(rows)[-1]["x"] if _positive(rows) else None, False),
+    Aggregate("ARG_MIN(x, d) FILTER (WHERE d > 0 OR x > 1)", lambda rows: _by(min, "x", "d")([r for r in rows if r in _positive(rows) or (r["x"] or 0) > 1]), False),
+    Aggregate("STDDEV_POP(x) FILTER (WHERE d > 0)", lambda rows: _spread(statistics.pstdev, "x", 1)(_positive(rows)), True),
+    Aggregate("MEDIAN(x) FILTER (WHERE d > 0)", lambda rows: _percentile(0.5, "x")(_positive(rows)), False),
     Aggregate("SUM(x + 1)", lambda rows: sum(v + 1 for v in there(rows, "x")) if there(rows, "x") else None, True),
     Aggregate("AVG(x)", _avg("x"), True),
     Aggregate("AVG(d)", _decimal_avg, True),
