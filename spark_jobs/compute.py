@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from partwise.definitions import Placed, Statement, View
@@ -28,6 +27,7 @@ from partwise.translation.single_pass import FIRST, LAST
 from spark_jobs import read
 from spark_jobs.engine import Engine
 from spark_jobs.stage import with_part
+from spark_jobs.trouble import SPARK_ERRORS, message_of
 
 #: Columns that are about storage, not content. A query that names them sees the first two; `*` alone does not.
 PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
@@ -38,7 +38,8 @@ _names = count()
 #: tried again.
 _CAREFUL = 100
 _careful: dict[str, int] = {}  # by fingerprint
-_CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)")
+#: A line of the query as it ran, perhaps cut, and below it the marks under what failed.
+_CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)\n( *)(\^+)")
 _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
 
 
@@ -74,7 +75,7 @@ class Computing:
             named = _NAMED.search(text) is not None
             rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named), found=found))
             return with_part(rows.drop(*PART_COLUMNS) if named else rows, j, self.pin.table.length)
-        except PySparkException as why:
+        except SPARK_ERRORS as why:
             raise QueryFailed(explained(why, statement.placed)) from why
 
     def _fast(self, j: int) -> str | None:
@@ -99,7 +100,7 @@ class Computing:
 
     def many_rows(self, why: Exception) -> bool:
         """Whether the fast update failed only because a group has several rows. It is then left alone for a while."""
-        if MANY_ROWS not in str(why) or self.view.fast_update is None:
+        if MANY_ROWS not in message_of(why) or self.view.fast_update is None:
             return False
         _careful[self.pin.table.fingerprint] = _CAREFUL
         return True
@@ -107,7 +108,7 @@ class Computing:
     # -- many parts
 
     def lifted(self, lifted: Lifted, parts: Parts) -> DataFrame:
-        """The result of many parts, from the update query rewritten for them. Raises PySparkException."""
+        """The result of many parts, from the update query rewritten for them. Raises what Spark raises."""
         named = _NAMED.search(lifted.text) is not None
         names = {PARTS: self._keep(self.engine.spark.sql(_listed(parts)))}
         for item in lifted.inputs:
@@ -116,7 +117,7 @@ class Computing:
         return self._placed(self.engine.spark.sql(lifted.named(names)))
 
     def single_pass(self, text: str, parts: Range) -> DataFrame:
-        """The result of consecutive parts of a view that reads its own part before. Raises PySparkException."""
+        """The result of consecutive parts of a view that reads its own part before. Raises what Spark raises."""
         named = _NAMED.search(text) is not None
 
         def name(found: FoundReference) -> str:
@@ -228,11 +229,12 @@ def schema_of(rows: DataFrame) -> str:
 
 def explained(why: Exception, placed: Placed) -> str:
     """Spark's message, with its line and column as those of the YAML file."""
-    said = str(why).split("\n\nJVM stacktrace")[0].strip()
+    said = message_of(why)
     first = said.split(";\n")[0].split("\n== SQL")[0].strip()
     if context := _CONTEXT.search(said):
         # What failed while running is quoted, and may be an expression of ours around the author's.
-        place = placed.at(max(0, placed.text.find(context[1].strip())))
+        line, before, marks = context.groups()
+        place = placed.at(max(0, placed.text.find(line[len(before) : len(before) + len(marks)])))
     else:
         match = _WHERE.search(said)
         place = placed.at_line(int(match[1]), int(match[2]) + 1) if match else placed.at(0)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from sqlalchemy import bindparam, select
 
@@ -24,6 +23,7 @@ from partwise.parts import Parts, Range
 from partwise.plan.walk import Walk
 from partwise.storage import schema as schemas
 from spark_jobs.compute import Computing, schema_of, union
+from spark_jobs.trouble import SPARK_ERRORS
 
 #: Part queries in one union.
 TOGETHER = 20
@@ -82,7 +82,7 @@ class Many:
         return self.computing.engine.most_parts if self.lifted else TOGETHER
 
     def rows(self, parts: list[int]) -> DataFrame:
-        """The result of these parts. Raises PySparkException, QueryFailed or NotTogether."""
+        """The result of these parts. Raises what Spark raises, QueryFailed or NotTogether."""
         if len(parts) == 1:
             return self.computing.rows(parts[0])
         if self.alone:
@@ -108,7 +108,7 @@ class Many:
             if not self._fits(rows):
                 self.lifted = None
                 return None
-        except PySparkException:
+        except SPARK_ERRORS:
             self.lifted = None
             return None
         return union([computing.rows(first), rows]) if own else rows

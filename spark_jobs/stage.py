@@ -5,8 +5,10 @@ A commit (`partwise.storage`) makes the files part of the table, or they are thr
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from partwise import storage
 from partwise.storage import File, Handle
@@ -41,7 +43,7 @@ def stage(
 
 def fit(rows: DataFrame, schema: str) -> DataFrame:
     """The rows with exactly these columns, in this order, cast to these types."""
-    have = {name.lower(): name for name in rows.columns}
+    have = {field.name.lower(): field for field in rows.schema}
     wanted = schemas.fields(schema)
     missing = [name for name, _ in wanted if name.lower() not in have]
     extra = [name for name in rows.columns if name.lower() not in {n.lower() for n, _ in wanted}]
@@ -50,9 +52,15 @@ def fit(rows: DataFrame, schema: str) -> DataFrame:
             [f"column '{name}' is missing in the result" for name in missing]
             + [f"column '{name}' of the result is not in the table" for name in extra]
         )
-    return rows.select(
-        *(F.expr(f"CAST({schemas.quoted(have[n.lower()])} AS {schemas.sql_type(kind)})").alias(n) for n, kind in wanted)
-    )
+    return rows.selectExpr(*(_fitted(have[name.lower()], name, kind) for name, kind in wanted))
+
+
+def _fitted(have: StructField, name: str, kind: Any) -> str:
+    """Cast only where it is needed: Spark takes a cast for the place of an error in what is cast."""
+    found = schemas.quoted(have.name)
+    if have.dataType.jsonValue() != kind:
+        found = f"CAST({found} AS {schemas.sql_type(kind)})"
+    return f"{found} AS {schemas.quoted(name)}"
 
 
 def with_part(rows: DataFrame, part: int, seconds: int) -> DataFrame:

@@ -12,7 +12,6 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from partwise import storage
@@ -31,7 +30,7 @@ from spark_jobs.digest import EMPTY, digests, row_count
 from spark_jobs.engine import Engine
 from spark_jobs.many import Many, NotTogether
 from spark_jobs.stage import stage
-from spark_jobs.trouble import is_infrastructure
+from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
         return
     except NotTogether:
         pass
-    except (PySparkException, QueryFailed, storage.BadSchema) as why:
+    except (*SPARK_ERRORS, QueryFailed, storage.BadSchema) as why:
         if is_infrastructure(why):
             raise
         if len(parts) == 1:
@@ -188,7 +187,7 @@ def _stage(computing: Computing, work: Work, parts: list[int], rows: DataFrame) 
         bad = Parts.single(*(j for j, result in checked.items() if not result.published))
         if bad and bad.count < len(parts):
             name, files = _without(computing, name, files, bad)
-    except PySparkException:
+    except SPARK_ERRORS:
         storage.discard(handle.path, name)
         raise
     # Only now: files of a try that failed must never be committed beside those of the next try.
@@ -211,7 +210,7 @@ def _without(computing: Computing, name: str, files: tuple[File, ...], bad: Part
     again = _new_name()
     try:
         kept = stage(good, handle, again)
-    except PySparkException:
+    except SPARK_ERRORS:
         storage.discard(handle.path, again)
         raise
     storage.discard(handle.path, name)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -22,7 +21,7 @@ from partwise.ledger.commit import Content
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from spark_jobs import read
-from spark_jobs.trouble import is_infrastructure
+from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure, message_of
 
 #: Failing rows are kept for so many parts of a step; of the others the counts tell enough.
 MOST_PARTS = 50
@@ -119,14 +118,14 @@ def _values(rows: DataFrame, questions: Mapping[int, Question]) -> dict[int, Map
     for group in groups:
         try:
             found |= _ask(rows, group)
-        except PySparkException as why:
+        except SPARK_ERRORS as why:
             if is_infrastructure(why):
                 raise
             # Only the bad one fails. Which one it was, Spark does not say.
             for at, q in group.items():
                 try:
                     found |= _ask(rows, {at: q}) if len(group) > 1 else {at: why}
-                except PySparkException as one:
+                except SPARK_ERRORS as one:
                     if is_infrastructure(one):
                         raise
                     found[at] = one
@@ -187,7 +186,7 @@ def _named(text: str, files: Mapping[int, str]) -> str:
 def _result(check: Check, answer: Answer | Exception) -> Result:
     base = (check.name, dict(check.arguments), check.severity)
     if isinstance(answer, Exception):
-        said = str(answer).strip().split("\n")[0][:500] or type(answer).__name__
+        said = message_of(answer).split("\n")[0][:500] or type(answer).__name__
         return Result(*base, ok=False, message=f"{check.name} could not be run: {said}", broken=True)
     found = Result(*base, answer.ok, answer.message, answer.observed, answer.elements, answer.unexpected)
     return replace(found, rows=answer.rows)

@@ -100,12 +100,11 @@ def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
 
 
 def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
-    from pyspark.errors import PySparkException
-
     from partwise import storage
     from partwise.storage.query import Result, mentioned
     from spark_jobs import read
     from spark_jobs.session import session
+    from spark_jobs.trouble import SPARK_ERRORS, message_of
 
     settings = where.settings.spark
     spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
@@ -115,9 +114,9 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
     try:
         rows = spark.sql(sql)
         return Result(tuple(rows.columns), tuple(kind for _, kind in rows.dtypes), [tuple(r) for r in rows.collect()])
-    except PySparkException as why:
+    except SPARK_ERRORS as why:
         known = ", ".join(sorted(tables)) or "none"
-        raise Stop(f"{str(why).partition(';')[0].strip()}\nTables of this workspace: {known}") from None
+        raise Stop(f"{message_of(why).partition(';')[0].strip()}\nTables of this workspace: {known}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -37,6 +36,7 @@ from spark_jobs.ingest.quarantine import keep
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.ingest.rows import Shape
 from spark_jobs.ingest.watch import Vacuumed, Watched, in_time, look_at, rows_added_and_removed
+from spark_jobs.trouble import SPARK_ERRORS, message_of
 
 _HIDDEN = {schemas.PART, schemas.PART_TIMESTAMP, r.FILE}
 
@@ -162,10 +162,10 @@ def _affected(work: Job, watched: Watched, rows: DataFrame, shape: Shape, limits
         net = {p: plus(after.get(p, EMPTY.digest), before.get(p, EMPTY.digest), -1) for p in {*after, *before}}
         changed = {p for p, digest in net.items() if digest != EMPTY.digest}
         return Affected(Parts.single(*(p for p in changed if p is not None)), None in changed)
-    except (Vacuumed, PySparkException) as why:
+    except (Vacuumed, *SPARK_ERRORS) as why:
         note = (
             f"what changed since version {intake.position} of the Delta table cannot be read any more "
-            f"({str(why).splitlines()[0][:200]}); all of it was compared by digests instead"
+            f"({message_of(why).splitlines()[0][:200]}); all of it was compared by digests instead"
         )
     now = digests(r.placed(rows, shape, limits), work.handle.schema, leave_out=r.NO_CONTENT)
     known = work.contents({*work.state.existing, *work.state.opened})

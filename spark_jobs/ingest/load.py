@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -31,6 +30,7 @@ from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.stage import ROWS_PER_FILE
+from spark_jobs.trouble import SPARK_ERRORS, message_of
 
 #: Bytes of text that a row takes, roughly: it decides only how many files are written.
 _BYTES_PER_ROW = 40
@@ -273,7 +273,8 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
     )
     try:
         files = work.stage(rows.where(~bad).drop(r.WHY, r.WHEN), expected=_expected(ids.values()))
-    except PySparkException as why:
+    except SPARK_ERRORS as why:
+        unchanged(ids.values())  # a file that is gone or being written again: the others go on
         raise _failed(ids, why) from why
     found = observation.get
     if found["bad"]:
@@ -309,7 +310,7 @@ def unchanged(files: object) -> None:
 
 def _failed(ids: dict[int, Found], why: Exception) -> Exception:
     """The file that Spark stumbled over, if its message names one."""
-    text = str(why)
+    text = message_of(why)
     for match in _CULPRIT.finditer(text):
         found = ids.get(int(match[1]))
         if found is not None:

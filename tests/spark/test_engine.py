@@ -136,7 +136,7 @@ def test_a_failing_query_is_recorded_where_it_stands(small: Workspace) -> None:
     reports = run_all(small.engine)
     failed = {p: why for report in reports for p, why in report.failed.items()}
     assert list(failed) == [3]
-    assert "all.yaml:10" in failed[3]
+    assert "all.yaml:10:19:" in failed[3]  # where the division is
     assert "DIVIDE_BY_ZERO" in failed[3]
     assert {p: rows for p, rows in small.rows("v").items() if p != 3} == {
         1: [{"g": "g1", "q": -5}, {"g": "g2", "q": -10}],
@@ -146,6 +146,28 @@ def test_a_failing_query_is_recorded_where_it_stands(small: Workspace) -> None:
     failed = {p: why for report in run_all(small.engine) for p, why in report.failed.items()}
     assert all("UNRESOLVED_ROUTINE" in why and "all.yaml:10:16" in why for why in failed.values())
     assert len(failed) == 3
+
+
+@pytest.mark.parametrize(
+    "query, said",
+    [
+        ("g, (SELECT x FROM m[j]) AS q", "SCALAR_SUBQUERY_TOO_MANY_ROWS"),
+        ("/*+ BROADCAST(b) */ g, q FROM m[j] JOIN (SELECT g AS h, 1 DIV (x - 2) AS q FROM m[j]) b ON g = h --", "ZERO"),
+    ],
+)
+def test_an_error_that_pyspark_has_no_class_for_fails_its_part_alone(small: Workspace, query: str, said: str) -> None:
+    """What comes as a bare Java exception: an error of Spark itself, or the wrapper around one inside a broadcast."""
+    small.define(SMALL.replace("QUERY", query))
+    small.spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        failed = {p: why for report in run_all(small.engine) for p, why in report.failed.items()}
+    finally:
+        small.spark.conf.unset("spark.sql.adaptive.enabled")
+    assert list(failed) == [1]
+    assert said in failed[1]
+    assert "all.yaml:10" in failed[1]
+    assert "\tat " not in failed[1]
+    assert list(small.parts("v")) == [2, 3]
 
 
 def test_queries_may_name_the_part_and_a_star_leaves_it_out(small: Workspace) -> None:

@@ -7,15 +7,18 @@ import json
 import os
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 
 from partwise.ledger.sources import close, declare_empty
 from partwise.parts import Range
+from spark_jobs.ingest import load
 from spark_jobs.ingest.api import NotDone
 from tests.spark.landing import DAY, DEFINITION, NOW, World, text
 
@@ -79,6 +82,23 @@ def test_a_file_is_loaded_once_corrected_and_retracted(world: World) -> None:
 
 
 NAMES = ["a b.csv", "a%20b.csv", "[x].csv", "{a,b}.csv", "st*r.csv", "wh?t.csv", "ha#sh.csv", "2026-10-03T10:05.csv", "ü+&,.csv", "q'\".csv", "b\\s.csv"]  # fmt: skip
+
+
+def test_a_file_that_goes_while_it_is_loaded_leaves_the_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.define()
+    going = world.csv("a.csv", (0, "x", 1))
+    world.csv("b.csv", (1, "y", 2))
+    union = load.union
+
+    def gone(frames: Sequence[DataFrame]) -> DataFrame:
+        going.unlink(missing_ok=True)
+        return union(frames)
+
+    monkeypatch.setattr(load, "union", gone)
+    done = world.ingest()
+    assert (done.files, done.refused) == (1, [])
+    assert world.minutes() == [(1, "y", 2.0)]
+    world.check()
 
 
 def test_any_name_and_every_kind_of_text(world: World) -> None:
