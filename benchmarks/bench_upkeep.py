@@ -28,7 +28,7 @@ from partwise.ledger.commit import Content, Entry
 from partwise.ledger.holding import holding
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
-from partwise.ledger.schema import metadata
+from partwise.ledger.schema import complete
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from partwise.storage.paths import table_path
@@ -180,7 +180,7 @@ def tell(made: Made, day: int) -> None:
     root = Path(made.path("v"))
     with made.ledger.database.reading() as r:
         counts = {
-            t.name: r.on.execute(select(func.count()).select_from(t)).scalar() or 0 for t in metadata.sorted_tables
+            t.name: r.on.execute(select(func.count()).select_from(t)).scalar() or 0 for t in complete().sorted_tables
         }
     files = storage.open_at(made.path("v")).files
     parts = sum((f.hi or 0) - (f.lo or 0) + 1 for f in files)

@@ -127,9 +127,11 @@ def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer |
     own = [graph[n] for n in graph.order if n == name or graph[n].helper_of == name]
     read = {n.lower() for table in own for n in table.input_names} & inputs.keys()
     sized = {**inputs, **{n: replace(inputs[n], rows=usual_rows(snapshot.r, inputs[n].name)) for n in read}}
+    informed = replace(asked, strategy=None, groups=groups)
     try:
         answer = translate(asked, inputs)
-        better = translate(replace(asked, strategy=None, groups=groups), sized).choice
+        nothing_new = (informed, sized) == (asked, inputs)
+        better = answer.choice if nothing_new else translate(informed, sized).choice
     except TranslationError:
         return None
     same = better.strategy == answer.choice.strategy

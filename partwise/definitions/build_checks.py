@@ -140,9 +140,9 @@ def check_columns(
                 path = (name, argument) if wanted.type == "column" else (name, argument, at)
                 yield report(where.walk(path)[1], "unknown-column", f"the table has no column {column}", hint)
     if condition := arguments.get("row_condition"):
-        at = where.walk((name, "row_condition"))[1]
+        place = where.walk((name, "row_condition"))[1]
         for problem in _condition(str(condition), tuple(known)):
-            yield report(at, problem.code, f"row_condition: {problem.message}", problem.hint)
+            yield report(place, problem.code, f"row_condition: {problem.message}", problem.hint)
 
 
 def _condition(text: str, columns: tuple[str, ...]) -> tuple[SqlProblem, ...]:

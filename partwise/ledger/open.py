@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from partwise.ledger.database import Database
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.migrations import HEAD, VERSION_TABLE
-from partwise.ledger.schema import clock, metadata
+from partwise.ledger.schema import clock, complete
 
 SCRIPTS = Path(__file__).parent / "migrations"
 _VERSION = text(f"SELECT version_num FROM {VERSION_TABLE}")
@@ -46,7 +46,7 @@ def open_ledger(url: str, now: float) -> Ledger:
 def in_memory() -> Ledger:
     """A ledger that lives as long as the process: for simulations and tests."""
     database = Database("sqlite://")
-    metadata.create_all(database.engine)
+    complete().create_all(database.engine)
     with database.engine.connect() as on, on.begin():
         on.execute(insert(clock), {"id": 1, "seq": 0, "defined": 0})
     return Ledger(database)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, MetaData, insert, inspect, select, text
 from partwise.ledger.database import Database
 from partwise.ledger.migrations import HEAD, VERSION_TABLE
 from partwise.ledger.open import SCRIPTS, LedgerProblem, open_ledger, upgrade
-from partwise.ledger.schema import metadata
+from partwise.ledger.schema import complete
 from tests.ledger.conftest import NOW
 from tests.ledger.processes import run_together
 from tests.ledger.workers import open_and_tick
@@ -37,14 +37,14 @@ def _differences(on: Connection) -> list[object]:
     context = MigrationContext.configure(
         on, opts={"version_table": VERSION_TABLE, "compare_type": True, "compare_server_default": True}
     )
-    return list(compare_metadata(context, metadata))
+    return list(compare_metadata(context, complete()))
 
 
 def _shape(on: Connection) -> dict[str, object]:
     """What the comparison of Alembic leaves out: keys, nullability, and SQLite's clustering."""
     found = inspect(on)
     shape: dict[str, object] = {}
-    for name in sorted(metadata.tables):
+    for name in sorted(complete().tables):
         columns = [(c["name"], str(c["type"]), c["nullable"]) for c in found.get_columns(name)]
         indexes = sorted((i["name"], tuple(i["column_names"])) for i in found.get_indexes(name))
         shape[name] = (columns, found.get_pk_constraint(name)["constrained_columns"], indexes)
@@ -83,12 +83,12 @@ def test_a_new_ledger_has_the_tables_of_the_program(empty_url: str, tmp_path: Pa
         assert _differences(on) == []
         migrated = _shape(on)
         if not ledger.database.sqlite:
-            metadata.drop_all(on)
-            metadata.create_all(on)
+            complete().drop_all(on)
+            complete().create_all(on)
             assert _shape(on) == migrated
     if ledger.database.sqlite:
         with other.changing_schema() as on:
-            metadata.create_all(on)
+            complete().create_all(on)
             assert _shape(on) == migrated
 
 
