@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from partwise.parts import Parts
+from partwise.parts import Parts, Range
 from partwise.tables import Table
 
 
@@ -33,10 +33,10 @@ class Walk:
     def __next__(self) -> int:
         for j in self._parts:
             needs = [r.requires(j) for r in self.table.self_references]
-            wanted = j in self.due or any(p in span for span in needs for p in self._changed)
+            wanted = j in self.due or any(_meets(span, self._changed) for span in needs)
             if not wanted:
                 continue
-            if any(p in span for span in needs for p in self._left):
+            if any(_meets(span, self._left) for span in needs):
                 self._left.add(j)
                 continue
             return j
@@ -47,3 +47,10 @@ class Walk:
 
     def failed(self, j: int) -> None:
         self._left.add(j)
+
+
+def _meets(span: Range, parts: set[int]) -> bool:
+    """Whether any of the parts is in the span; by whichever is fewer, as both may be thousands."""
+    if len(parts) < span.hi - span.lo:
+        return any(p in span for p in parts)
+    return any(p in parts for p in range(span.lo, span.hi + 1))
