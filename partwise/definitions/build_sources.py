@@ -44,6 +44,7 @@ def source(
         delta=document.delta,
         close=close,
         late=Late(document.late.accept, document.late.future),
+        keep=document.keep,
         poll=document.poll,
         checks=checks,
         description=document.description,

@@ -82,6 +82,7 @@ class Source:
     delta: str | None = None
     close: Close = Close()
     late: Late = Late()
+    keep: int | None = None
     poll: int | None = None
     checks: tuple[Check, ...] = ()
     description: str | None = None

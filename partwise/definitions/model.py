@@ -98,7 +98,12 @@ class LateRule(_Strict):
     accept: Duration | None = Field(
         None, description="Rows older than this go to quarantine. Without it any lateness is accepted."
     )
-    future: Duration | None = Field(None, description="Rows further ahead of the clock than this go to quarantine.")
+    future: Duration = Field(
+        "365 days",  # clocks and time zones are wrong by hours, typing errors and 9999-12-31 by years
+        validate_default=True,
+        description="Rows further ahead of the clock than this go to quarantine: one such row would close every part up "
+        "to its time.",
+    )
 
 
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
@@ -146,7 +151,12 @@ class SourceDocument(_Strict):
         "Default: `{delay: 0}`.",
     )
     late: LateRule = Field(
-        default_factory=lambda: LateRule(accept=None, future=None), description="Bounds for late and early rows."
+        default_factory=lambda: LateRule.model_validate({}), description="Bounds for late and early rows."
+    )
+    keep: Duration | None = Field(
+        None,
+        description="Parts older than this are removed, but none that a view still needs to be built. Late rows for them "
+        "go to quarantine. Default: all are kept.",
     )
     poll: Poll | None = Field(
         None, description="How often Airflow looks for new data, or `manual`. Default: every 30 seconds."

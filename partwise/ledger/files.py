@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from partwise.ledger.database import Reading, Writing
-from partwise.ledger.schema import file, intake, quarantine
+from partwise.ledger.schema import file, intake, open_part, quarantine
 
 _FILES = select(file).where(file.c.table == bindparam("t"))
 _FILE_DROP = delete(file).where(file.c.table == bindparam("t"), file.c.name == bindparam("n"))
@@ -111,6 +111,25 @@ def files_of(r: Reading, table: str) -> dict[str, TakenFile]:
     return {
         row.name: TakenFile(row.id, row.name, row.size, row.mtime, row.hash, row.state, row.lo, row.hi) for row in rows
     }
+
+
+def expired_files(r: Reading, table: str, floor: int) -> list[str]:
+    """Names of files whose rows were all in parts below the floor, and of which nothing is set aside."""
+    aside = select(quarantine.c.file_id).where(quarantine.c.table == table)
+    chosen = select(file.c.name).where(file.c.table == table, file.c.hi < floor, file.c.id.not_in(aside))
+    return list(r.on.execute(chosen).scalars())
+
+
+def forget(w: Writing, table: str, names: Sequence[str]) -> int:
+    if names:
+        w.on.execute(_FILE_DROP, [{"t": table, "n": name} for name in names])
+    return len(names)
+
+
+def first_open(r: Reading, table: str) -> int | None:
+    """The oldest part of a source that has rows and is not closed."""
+    found: int | None = r.on.execute(select(func.min(open_part.c.part)).where(open_part.c.table == table)).scalar()
+    return found
 
 
 def touched(w: Writing, table: str, files: Iterable[tuple[str, int, int]]) -> None:

@@ -11,7 +11,7 @@ from partwise import storage
 from partwise.definitions import Definition
 from partwise.ledger.catalog import settled
 from partwise.ledger.commit import Entry
-from partwise.ledger.files import intake_of
+from partwise.ledger.files import expired_files, first_open, forget, intake_of
 from partwise.ledger.holding import holding
 from partwise.ledger.leases import Lease
 from partwise.ledger.ledger import Ledger
@@ -61,6 +61,8 @@ def retain(
         floor = min(wanted.floor, ledger.may_expire(table, now()))
         with ledger.database.reading() as r:
             there, before = bounds(r, table), settled(r, table).floor
+            opened = first_open(r, table)
+        floor = floor if opened is None else min(floor, opened)
         if there is None or floor <= there.lo or (before is not None and floor <= before):
             return None
         _expire(ledger, warehouse, held, floor, now, passed)
@@ -87,6 +89,19 @@ def _expire(ledger: Ledger, warehouse: str, held: Lease, floor: int, now: Clock,
     ledger.commit(held, entry, version, now(), keep=True)
     for step in steps:
         storage.finish(path, step)
+
+
+def forget_files(ledger: Ledger, warehouse: str, table: str, is_gone: Callable[[str], bool], now: Clock) -> int:
+    """Forget files whose rows have all expired and which are not there any more. Returns how many. Raises Busy.
+
+    One that is still there has to be remembered, or it would be loaded again, and all of its rows set aside.
+    """
+    with ledger.database.reading() as r:
+        floor = settled(r, table).floor
+    if floor is None:
+        return 0
+    with holding(ledger, warehouse, table, now), ledger.database.writing(now()) as w:
+        return forget(w, table, [name for name in expired_files(w, table, floor) if is_gone(name)])
 
 
 def give_up(ledger: Ledger, history: float, now: float) -> tuple[Promise, int]:

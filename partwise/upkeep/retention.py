@@ -1,4 +1,4 @@
-"""How long parts are kept: `keep` of views, and for generated helpers as long as something may still read them."""
+"""How long parts are kept: `keep` of sources and views, and for generated helpers as long as something may still read them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def wanted_floors(graph: Graph, definitions: Mapping[str, Definition], known: Kn
     """Tables of which old parts are not wanted any more."""
     found: dict[str, Wanted] = {}
     for name in graph.order:
-        view, newest = definitions.get(name), known.newest(name)
-        if isinstance(view, View) and view.keep is not None and newest is not None:
-            found[name] = Wanted(_by_age(newest, view.keep, view.part), f"keep: {duration_text(view.keep)}")
+        table, newest = definitions.get(name), known.newest(name)
+        if isinstance(table, Source | View) and table.keep is not None and newest is not None:
+            found[name] = Wanted(_by_age(newest, table.keep, table.part), f"keep: {duration_text(table.keep)}")
     late = _changeable(graph, definitions, known)
     for name in reversed(graph.order):
         if graph[name].helper_of is not None and name not in found and known.newest(name) is not None:

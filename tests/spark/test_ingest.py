@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 
 from partwise.ledger.sources import close, declare_empty
 from partwise.parts import Range
+from partwise.upkeep.retain import floors, retain
 from spark_jobs.ingest import load
 from spark_jobs.ingest.api import NotDone
 from tests.spark.landing import DAY, DEFINITION, NOW, World, text
@@ -182,7 +183,7 @@ TIMES = [
 
 
 def test_times_are_placed_exactly_or_set_aside(world: World) -> None:
-    world.define(DEFINITION + "close: manual\n")
+    world.define(DEFINITION + "close: manual\nlate: {future: 3000000 days}\n")
     good = ["1969-12-31T23:59:59.999999", "1970-01-01", "2026-10-03 12:00:30+02:00", "2026-10-03T10:00:30Z", " 2026-10-03T10:00:30 ", "0001-01-01T00:00:00", "9999-12-31T23:59:59.999999"]  # fmt: skip
     bad = [time for time, _ in TIMES]
     lines = [f'"{time}",{at},1' for at, time in enumerate([*good, *bad])]
@@ -242,6 +243,32 @@ def test_rows_too_old_too_new_or_expired_wait_in_quarantine_until_released(world
     world.ingest()
     assert {src for _, src, _ in world.rows()} == {"old but first", "x", "just"}
     assert world.release().rows == 0
+    world.check()
+
+
+def test_a_source_that_keeps_less_sets_late_rows_for_expired_parts_aside(world: World) -> None:
+    world.define(DEFINITION + "keep: 5 minutes\n")
+    world.csv("a.csv", *((minute, "x", minute) for minute in range(11)))
+    world.csv("b.csv", (1, "other", 1), (8, "other", 1))
+    world.ingest()
+    [wanted] = floors(world.ledger, world.engine.definitions.usable).values()
+    assert retain(world.ledger, world.workspace.warehouse, "m", wanted, world.engine.now) is not None
+    assert world.closed() == [5, 6, 7, 8, 9]
+    world.check()
+    world.csv("late.csv", (4, "expired", 1), (5, "late", 1))
+    # The default of late.future: without it this row would close all parts up to its time.
+    world.put("m/ahead.csv", "event_time,src,loss\n9999-12-31,ahead,1\n")
+    done = world.ingest()
+    assert (done.rows, done.late_rows, done.quarantined) == (1, 1, 2)
+    assert {why for why, _ in world.aside()} == {
+        "before the first part that is kept (2026-10-03T00:05)",
+        "further in the future than late.future (365 days)",
+    }
+    world.csv("b.csv", (1, "other", 2), (8, "other", 2))  # a correction of rows that are gone and of some that are not
+    world.ingest()
+    world.retract("a.csv")
+    assert world.minutes() == [(5, "late", 1.0), (8, "other", 2.0)]
+    assert world.closed() == [5, 6, 7, 8, 9]
     world.check()
 
 

@@ -11,11 +11,13 @@ from partwise import storage
 from partwise.definitions import load
 from partwise.ledger.as_defined import as_defined
 from partwise.ledger.catalog import settled
+from partwise.ledger.files import Delivery, TakenFile, files_of, take_in
 from partwise.ledger.history import history
 from partwise.ledger.reports import tables
+from partwise.ledger.schema import open_part
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
-from partwise.upkeep.retain import retain
+from partwise.upkeep.retain import forget_files, retain
 from partwise.upkeep.retention import Known, Wanted, wanted_floors
 from tests.upkeep.store import Store, view
 
@@ -57,6 +59,10 @@ class TestHowLong:
         assert wanted(tmp_path, text.replace("{}", "1 hour")) == {"v": 10_001 - 60}
         assert wanted(tmp_path, text.replace("{}", "90 seconds")) == {"v": 10_000}  # part 9,999 is older by half
         assert wanted(tmp_path, text.replace("{}", "1 second")) == {"v": 10_000}  # never the newest itself
+
+    def test_sources_keep_everything_unless_they_say_otherwise(self, tmp_path: Path) -> None:
+        assert wanted(tmp_path, SOURCE) == {}
+        assert wanted(tmp_path, SOURCE + "keep: 1 day\n") == {"m": 10_001 - DAY}
 
     def test_any_lateness_keeps_helpers_for_ever(self, tmp_path: Path) -> None:
         assert wanted(tmp_path, SOURCE + "---" + WINDOW) == {}
@@ -105,6 +111,37 @@ def state(store: Store, name: str, p: int) -> str:
 
 
 class TestWhatGoes:
+    def test_a_source_keeps_what_is_still_needed_and_what_is_not_closed(self, store: Store) -> None:
+        def kept(floor: int) -> int | None:
+            done = retain(store.ledger, store.warehouse, "s", Wanted(floor, "keep"), store.now)
+            return None if done is None else done.floor
+
+        with store.ledger.database.writing(store.time) as w:
+            w.on.execute(open_part.insert(), {"table": "s", "part": 3, "rows": 1, "digest": "1:1"})
+        assert kept(5) == 3
+        with store.ledger.database.writing(store.time) as w:
+            w.on.execute(open_part.delete())
+        store.put("s", {7: [70]})  # late: v[7] is due, and needs its input
+        assert kept(9) == 7
+        assert [state(store, "s", p) for p in (6, 7)] == ["expired", "fresh"]
+        assert [state(store, "v", p) for p in (6, 7)] == ["fresh", "stale"]  # what was computed from them stays
+        assert store.ledger.audit() == {}
+
+    def test_files_are_forgotten_when_they_are_gone_and_so_are_their_rows(self, store: Store) -> None:
+        files = [("old", 1, 2), ("old but there", 1, 2), ("of both", 2, 6), ("retracted", None, None)]
+        taken = tuple(TakenFile(n, name, 1, 1, "", "loaded", lo, hi) for n, (name, lo, hi) in enumerate(files))
+        with store.ledger.database.writing(store.time) as w:
+            take_in(w, "s", Delivery(files=taken), swept=False)
+
+        def forgotten() -> int:
+            return forget_files(store.ledger, store.warehouse, "s", lambda name: "there" not in name, store.now)
+
+        assert forgotten() == 0
+        retain(store.ledger, store.warehouse, "s", Wanted(5, "keep"), store.now)
+        assert (forgotten(), forgotten()) == (1, 0)
+        with store.ledger.database.reading() as r:
+            assert set(files_of(r, "s")) == {"old but there", "of both", "retracted"}
+
     def test_parts_are_expired_not_missing_and_no_one_sees_their_rows(self, store: Store) -> None:
         done = retain(store.ledger, store.warehouse, "v", Wanted(6, "keep"), store.now)
         assert done is not None

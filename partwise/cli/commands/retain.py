@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from partwise.parts import Range, part_text, range_text
 if TYPE_CHECKING:
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.retain import Retained
+    from partwise.workspace import Workspace
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """Applies `keep` of views, and keeps helpers only as long as something may still read them.
+    """Applies `keep` of sources and views, and keeps helpers only as long as something may still read them.
 
     Parts that go are expired, not missing. Never one that something pending needs. As-of reads reach back as far as
     the setting `history` says; what only older ones would need is removed from tables, logs and the ledger.
@@ -28,7 +30,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     """
     from partwise.ledger.leases import Busy
     from partwise.storage import Conflict
-    from partwise.upkeep.retain import clean_up, floors, give_up, retain
+    from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
@@ -48,6 +50,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         for name in graph.order:
             try:
                 cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
+                if graph[name].kind == "source":
+                    rows += forget_files(ledger, where.warehouse, name, lambda name: _is_gone(where, name), time.time)
             except Busy:
                 busy.append(name)
     expired = [(r, range_text(Range(r.first, r.floor - 1), graph[r.table].length)) for r in done]
@@ -83,3 +87,9 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     )
     for name in sorted(set(busy)):
         say(f"{name} is being written just now; left for the next time.", "yellow")
+
+
+def _is_gone(where: Workspace, name: str) -> bool:
+    """Of an object store nothing is known here: what is there counts as there."""
+    path = os.path.join(where.folder.absolute(), name)
+    return "://" not in name and "://" not in where.settings.landing and not os.path.exists(path)
