@@ -75,7 +75,8 @@ class FailureLine:
 
 @dataclass(frozen=True, slots=True)
 class PartDetails:
-    """`why` is a sentence for people; times are seconds since 1970. `run`: the Airflow run at work on the table."""
+    """`why` is a sentence for people; times are seconds since 1970. `dag`: the DAG that computes the table,
+    `run`: its run that is at work."""
 
     table: str
     kind: str
@@ -96,6 +97,7 @@ class PartDetails:
     failure: FailureLine | None
     checks: tuple[CheckLine, ...]
     writer: str | None
+    dag: str
     run: str | None
 
 
@@ -159,7 +161,8 @@ def details(snapshot: Snapshot, table: Table, p: int, zone: str = "UTC") -> Part
         else FailureLine(failed.kind, failed.message, failed.attempts, failed.at, failed.retry_at),
         checks=() if checked is None else tuple(lines_of(table, checked)),
         writer=writer,
-        run=queries.runs(snapshot.r).get(table.name),
+        dag=table.helper_of or table.name,
+        run=queries.runs(snapshot.r).get(table.helper_of or table.name),
     )
 
 

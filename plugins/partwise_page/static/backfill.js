@@ -1,9 +1,11 @@
 // "Backfill this range": first what it would do, then the button that does it.
-import { ask, send } from "./api.js";
+import { ask, askAirflow, send } from "./api.js";
 import { chip, make, replace } from "./dom.js";
 import { airflowLink } from "./link.js";
 import { duration, plural } from "./time.js";
 
+const EVERY = 2000;
+const OVER = { success: ["fresh", "finished"], failed: ["failed", "failed"] };
 const WORDS = { "asked for": "is recomputed", "needed first": "is needed first", follows: "follows, where what it reads changes" };
 
 export function backfillForm(table, range, wanted) {
@@ -55,10 +57,27 @@ function shown(found, rights, go) {
 async function start(values, result, wanted) {
   try {
     const run = await send("backfill", values);
-    const path = `/dags/${run.dag}/runs/${encodeURIComponent(run.run)}`;
-    replace(result, make("p.started", { role: "status" }, chip("building", "started"), " ", airflowLink(path, run.run)));
+    follow(run, result, wanted);
     wanted.changed();
   } catch (why) {
     replace(result, make("p.problem", {}, why.message));
+  }
+}
+
+// Says how the run goes until it is over, or until the panel shows something else.
+async function follow(run, result, wanted) {
+  const path = `dags/${run.dag}/dagRuns/${encodeURIComponent(run.run)}`;
+  const link = airflowLink(`/dags/${run.dag}/runs/${encodeURIComponent(run.run)}`, run.run);
+  const place = make("span");
+  const line = make("p.started", { role: "status" }, place, " ", link);
+  replace(place, chip("building", "started"));
+  replace(result, line);
+  while (line.isConnected) {
+    const found = await askAirflow(path);
+    if (!found) return; // without Airflow there is nothing to follow
+    const over = OVER[found.state];
+    replace(place, over ? chip(...over) : chip("building", found.state));
+    if (over) return wanted.changed();
+    await new Promise((go) => setTimeout(go, EVERY));
   }
 }

@@ -32,6 +32,16 @@ export function chip(word, text = word) {
   return make("span.chip", { "data-state": word }, make("i"), text);
 }
 
+// A name may be broken behind its underscores, and a part before its time of day; nowhere else.
+export function name(text) {
+  return text.split(/(?<=_)(?=[^_])|(?=T\d)/).flatMap((piece, at) => (at ? [make("wbr"), piece] : [piece]));
+}
+
+// What stands between back-ticks is to be typed.
+export function prose(text) {
+  return text.split("`").map((piece, at) => (at % 2 ? make("code", {}, piece) : piece));
+}
+
 export function say(text) {
   byId("spoken").textContent = text;
 }

@@ -1,6 +1,6 @@
 // Lineage, drawn: of all tables, and of one part in both directions.
 import { ask } from "./api.js";
-import { make, replace, svg } from "./dom.js";
+import { make, name, replace, svg } from "./dom.js";
 import { ago, length, plural } from "./time.js";
 
 const WIDE = 190;
@@ -22,7 +22,7 @@ export async function showLineage(place, state, wanted) {
   }
   for (const node of nodes) drawn.append(box(node, spots.get(node.table), near, state, wanted));
   const fold = make("label.quiet", {}, make("input", { type: "checkbox", checked: state.helpers, onchange: (event) => wanted.helpers(event.target.checked) }), " with generated helpers");
-  replace(place, make("div.tools", {}, fold, make("span.quiet", {}, " Click a table for its definition and charts; its relatives stay in the light.")), make("div.canvas", {}, drawn));
+  replace(place, make("div.tools", {}, fold, make("span.quiet", {}, "Click a table for its definition and charts; its relatives stay in the light.")), make("div.canvas", {}, drawn));
 }
 
 // Columns by depth; in each column near to what is read, so that few lines cross.
@@ -98,12 +98,12 @@ export function partFlow(found, go) {
   const read = found.computed_from.length ? found.computed_from : found.requires;
   const side = (items, empty) =>
     items.length
-      ? items.map((item) => make("li", {}, make("b", {}, item.table), " ", partLinks(item, go)))
+      ? items.map((item) => make("li", {}, make("b", {}, name(item.table)), " ", partLinks(item, go)))
       : make("li.quiet", {}, empty);
   return make("div.partflow", {},
     make("ul", { "aria-label": "Computed from" }, side(read, found.kind === "view" ? "nothing yet" : "comes from outside")),
     make("div.arrow", { "aria-hidden": "true" }, "→"),
-    make("div.middle", { "data-state": found.state }, make("b", {}, found.table), make("br"), found.part ?? "all of it"),
+    make("div.middle", { "data-state": found.state }, make("b", {}, name(found.table)), make("br"), name(found.part ?? "all of it")),
     make("div.arrow", { "aria-hidden": "true" }, "→"),
     make("ul", { "aria-label": "Feeds" }, side(found.feeds, "nothing reads it")));
 }

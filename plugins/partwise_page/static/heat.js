@@ -1,7 +1,7 @@
 // The heat-map: which rows are shown, where cells are, and how people move in it.
 import { byId, make, replace, say } from "./dom.js";
 import { drawAxis, drawCells, letterAt, readColours, ROW, runs, wordOf } from "./paint.js";
-import { length, local, plural } from "./time.js";
+import { length, local, plural, utc } from "./time.js";
 
 const TROUBLE = ["failed", "blocked", "stale", "manual", "missing", "building"];
 
@@ -191,6 +191,9 @@ export class HeatMap {
         this.wanted.pan(((event.deltaX || event.deltaY) / this.width) * 1.5);
       }
     }, { passive: false });
+    byId("axis").addEventListener("pointermove", (event) => {
+      if (this.data) event.target.title = utc(Math.round(this.momentAt(event)));
+    });
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
     setInterval(() => {
       if (!this.building || calm.matches || document.hidden) return;

@@ -5,7 +5,7 @@ import { HeatMap } from "./heat.js";
 import { fromLink, rangeOf, toLink } from "./link.js";
 import { closePanel, openPart, openRange } from "./panel.js";
 import { followTheme } from "./theme.js";
-import { local, partText, plural, utc, zone } from "./time.js";
+import { local, partText, plural, stretch, utc, zone } from "./time.js";
 
 const EVERY = 5000;
 const CELL = 7; // pixels that a cell should have at least
@@ -215,7 +215,7 @@ function hover(selection, event) {
   const { table, begin, end, row, word } = selection;
   const head = [make("b", {}, table), " ", chip(word)];
   const whole = row.kind === "dimension";
-  const times = whole ? null : [make("div", {}, `${local(begin)} – ${local(end)}`), make("div.quiet", {}, utc(begin))];
+  const times = whole ? null : [make("div", {}, stretch(begin, end)), make("div.quiet", {}, utc(begin))];
   replace(tip, make("div", {}, head), times);
   tip.hidden = false;
   tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;

@@ -1,11 +1,12 @@
 // The panel at the right: one part, or a range of parts, and what can be done with it.
 import { ask, askAirflow } from "./api.js";
 import { backfillForm } from "./backfill.js";
-import { byId, chip, make, replace } from "./dom.js";
+import { byId, chip, make, prose, replace } from "./dom.js";
 import { partFlow } from "./flow.js";
 import { airflowLink } from "./link.js";
-import { ago, local, partText, plural, utc } from "./time.js";
+import { ago, local, partText, plural, stretch, utc } from "./time.js";
 
+const BACKFILL = "partwise_backfill";
 let shown = 0;
 
 export function closePanel() {
@@ -39,9 +40,9 @@ export function openPart(table, part, wanted) {
     const runs = make("div");
     if (found.kind !== "dimension") showRuns(runs, found);
     return [
-      make("p.why", {}, chip(found.state), " ", found.why),
+      make("p.why", {}, chip(found.state), " ", prose(found.why)),
       facts([
-        ["When", found.part ? make("span", { title: utc(found.begin) }, `${local(found.begin)} – ${local(found.end)}`) : null],
+        ["When", found.part ? make("span", { title: utc(found.begin) }, stretch(found.begin, found.end)) : null],
         ["Rows", found.rows?.toLocaleString()],
         ["Revision", found.revision],
         ["Last updated", moment(found.updated)],
@@ -132,22 +133,25 @@ function revisions(list) {
   ];
 }
 
-// The runs that wrote the newest revisions: those of this table's DAG that were under way at that moment.
+// The runs that wrote the newest revisions: those of its DAG, or backfills, that were under way at that moment.
 async function showRuns(place, found) {
   const moments = found.revisions.slice(0, 3).map((line) => line.at);
   if (found.failure) moments.unshift(found.failure.at);
-  const dag = encodeURIComponent(found.table);
   const links = new Map();
-  if (found.run) links.set(found.run, "running now");
+  if (found.run) links.set(found.run, [found.dag, "running now"]);
   for (const at of moments) {
     const time = encodeURIComponent(new Date(at * 1000).toISOString());
-    const answer = await askAirflow(`dags/${dag}/dagRuns?limit=1&order_by=-start_date&start_date_lte=${time}&end_date_gte=${time}`);
-    for (const run of answer?.dag_runs ?? []) links.set(run.dag_run_id, links.get(run.dag_run_id) ?? run.state);
+    for (const dag of [found.dag, BACKFILL]) {
+      const answer = await askAirflow(`dags/${encodeURIComponent(dag)}/dagRuns?limit=1&order_by=-start_date&start_date_lte=${time}&end_date_gte=${time}`);
+      for (const run of answer?.dag_runs ?? []) if (!links.has(run.dag_run_id)) links.set(run.dag_run_id, [dag, run.state]);
+      if (answer?.dag_runs?.length) break; // a backfill may be under way at the same time without having written it
+    }
   }
   if (!links.size) return;
   const task = found.kind === "view" ? found.table : "load";
-  replace(place, make("h3", {}, "Runs"), make("ul.runs", {}, [...links].map(([run, state]) => {
-    const path = `/dags/${dag}/runs/${encodeURIComponent(run)}`;
-    return make("li", {}, airflowLink(path, run), ` ${state} · `, airflowLink(`${path}/tasks/${task}`, "log"));
+  replace(place, make("h3", {}, "Runs"), make("ul.runs", {}, [...links].map(([run, [dag, state]]) => {
+    const path = `/dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}`;
+    const log = dag === BACKFILL ? null : [" · ", airflowLink(`${path}/tasks/${task}`, "log")];
+    return make("li", {}, airflowLink(path, run), ` ${state}`, log);
   })));
 }

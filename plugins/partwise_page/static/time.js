@@ -4,10 +4,17 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const full = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
 });
+const exact = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const month = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export const local = (seconds) => full.format(new Date(seconds * 1000));
+// From one moment to another; the day is said once if it is the same.
+export function stretch(begin, end) {
+  const [a, b] = [new Date(begin * 1000), new Date(end * 1000)];
+  const same = a.toDateString() === b.toDateString();
+  return `${full.format(a)} – ${same ? exact.format(b) : full.format(b)}`;
+}
 export const utc = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
 export function ago(seconds, now = Date.now() / 1000) {
