@@ -18,7 +18,7 @@ from partwise.plan.planner import Look, steps_of
 from partwise.tables import Graph
 
 #: Seconds that an event may take to become a run. Told in vain again and again, a view is told less and less often.
-GRACE = 20.0
+GRACE = 10.0
 LONGEST_GRACE = 300.0
 #: After so long a run that is there but does not begin is taken for one that waits for something else.
 PARKED = 900.0

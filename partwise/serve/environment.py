@@ -64,13 +64,16 @@ def airflow_settings(site: Site, keys: Keys) -> dict[str, dict[str, str]]:
         "scheduler": {
             # The defaults notice a dead process after five minutes.
             "scheduler_health_check_threshold": "15",
-            "orphaned_tasks_check_interval": "10",
-            "task_instance_heartbeat_timeout": "75",  # longer than a restart of the api-server takes
+            "orphaned_tasks_check_interval": "5",
+            "task_instance_heartbeat_timeout": "60",  # longer than a restart of the api-server takes
             "task_instance_heartbeat_timeout_detection_interval": "5",
             "task_queued_timeout": "60",
             "task_queued_timeout_check_interval": "15",
             "parsing_cleanup_interval": "15",
         },
+        # A task asks the api-server again as soon as it is back. The defaults give up after ten seconds, which is less
+        # than a restart takes, with pauses that grow.
+        "workers": {"execution_api_retries": "40", "execution_api_retry_wait_max": "2"},
         "triggerer": {"triggerer_health_check_threshold": "15"},
         "dag_processor": {
             "dag_bundle_config_list": bundles(site),

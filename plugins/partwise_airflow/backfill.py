@@ -26,6 +26,7 @@ from partwise.parts import FOREVER, Parts
 from partwise.plan.next import parts_text
 from partwise.tables import Graph
 from partwise_airflow.dags import LONGEST_STEP, START
+from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
 from partwise_airflow.step import CONNECT, POOL, RETRIES, passed
 
@@ -149,6 +150,7 @@ def backfill_dag(spec: dict[str, Any], *, run: Any) -> DAG:
 
     class Step(PySparkOperator):
         def execute(self, context: Any) -> Any:
+            wait_for_driver(CONNECT)
             return passed(super().execute(context))
 
     workspace, tables, depth = spec["workspace"], spec["tables"], max(1, spec["depth"])

@@ -16,16 +16,17 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from partwise.ledger.announcements import begin
 from partwise_airflow.asked import Asked, asked_of
+from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
 from partwise_airflow.request import request
 
 #: Steps that run at once share this pool.
 POOL = "spark"
 CONNECT = "spark_connect"
-#: Spark tasks are tried again: drivers and connections come and go.
+#: Spark tasks are tried again: drivers and connections come and go. Airflow waits once to twice as long as it is told.
 RETRIES = {
     "retries": 4,
-    "retry_delay": timedelta(seconds=5),
+    "retry_delay": timedelta(seconds=3),
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=2),
 }
@@ -59,6 +60,7 @@ class SparkStep(PySparkOperator):
         if self.first:
             begun(self.workspace, self.view, asked, context["run_id"])
         self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context["run_id"])}
+        wait_for_driver(self.conn_id)
         return passed(super().execute(context))
 
 
@@ -118,6 +120,7 @@ class SparkLoad(PySparkOperator):
         if not self.look(step):
             raise AirflowSkipException(f"{self.table}: nothing new has arrived")
         self.op_kwargs = {**self.op_kwargs, "step": step}
+        wait_for_driver(self.conn_id)
         report = super().execute(context)
         if told := held_back(report):
             raise AirflowFailException(told)  # what passed is published, and announced by the reconciler

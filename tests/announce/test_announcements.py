@@ -231,3 +231,16 @@ def test_whatever_gets_lost_everything_is_computed_in_the_end_without_a_pile_of_
             world.run_one(now)
     assert ledger.plan(now).steps == ()
     assert announce(ledger, now, live={}) == {}
+
+
+def test_a_thousand_missing_parts_are_at_most_three_runs_even_with_holes(ledger: Ledger) -> None:
+    def catch_up(parts: range) -> list[str]:
+        held = ledger.take("s", "ingest", 60, T)
+        entry = Entry("s", 0, "s1", None, parts={p: Content(1, f"{p}") for p in parts})
+        ledger.commit(held, entry, None, T)
+        keys = list(announce(ledger, T)["v"])
+        start(ledger, "v", f"r{parts.start}")
+        return keys
+
+    assert catch_up(range(1000)) == ["1970-01-01T00:00..1970-01-01T16:39"]
+    assert len(catch_up(range(2000, 4000, 2))) <= 3

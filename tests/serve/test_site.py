@@ -37,6 +37,19 @@ def test_a_port_in_use_is_named_with_what_to_change() -> None:
     assert is_free(port)
 
 
+def test_serving_on_a_port_in_use_starts_nothing_and_says_what_to_change(tmp_path: Path) -> None:
+    (tmp_path / "partwise.yaml").touch()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        words = ["serve", "--workspace", str(tmp_path), f"--port={port}"]
+        words += [f"--spark-port={free_port()}", f"--spark-ui-port={free_port()}"]
+        done = subprocess.run([sys.executable, "-m", "partwise.cli", *words], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"Port {port}, wanted for Airflow, is in use by another program." in done.stderr
+    assert f"make run PORT={port + 1}" in done.stderr
+    assert [file.name for file in (tmp_path / ".partwise").iterdir()] == ["lock"]
+
+
 def test_a_port_given_twice_is_seen() -> None:
     assert twice(Ports(1, 2, 3)) == []
     assert twice(Ports(1, 2, 1)) == ["Port 1 is given to both Airflow and the pages of the Spark driver."]
