@@ -6,9 +6,14 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.airflow.product import Product
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = tempfile.mkdtemp(prefix="partwise-airflow-")
@@ -28,6 +33,22 @@ def workspace(tmp_path: Path) -> Path:
     (folder / "partwise.yaml").write_text("ledger: sqlite:///ledger.db\n")
     (folder / "view_defs" / "all.yaml").write_text(DEFINITIONS)
     return folder
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The whole product with its first parts. One for all tests of a file: it takes a minute to start."""
+    from partwise.serve.child import free_port
+    from tests.airflow.product import Product
+
+    found = Product(tmp_path_factory.mktemp("product"), [free_port() for _ in range(3)])
+    found.land("first", ("00", "x", 1), ("01", "x", 2), ("02", "x", 3))
+    found.start()
+    try:
+        found.wait("the first parts of b", lambda: found.has("b", "01"), 600)
+        yield found
+    finally:
+        found.stop()
 
 
 DEFINITIONS = """

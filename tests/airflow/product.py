@@ -52,6 +52,7 @@ class Product:
         (self.workspace / "view_defs").mkdir(parents=True)
         (self.workspace / "landing" / "m").mkdir(parents=True)
         (self.workspace / "partwise.yaml").touch()
+        (self.workspace / "dags").mkdir()
         (self.workspace / "view_defs" / "all.yaml").write_text(DEFINITIONS)
         self.process: subprocess.Popen[bytes] | None = None
         self._api: Api | None = None
@@ -123,10 +124,20 @@ class Product:
 
     def kill(self, component: str) -> None:
         """Kill -9 the process that answers for it: of a shell around the JVM, the JVM."""
-        process = psutil.Process(self.pid(component))
+        assert self.process is not None
+        if component == "postgres":
+            [process] = [p for p in psutil.Process(self.process.pid).children() if p.name() == "postgres"]
+        else:
+            process = psutil.Process(self.pid(component))
         for child in process.children(recursive=True) if component == "spark" else []:
             child.kill()
         os.kill(process.pid, signal.SIGKILL)
+
+    def kill_holder(self, table: str) -> None:
+        """Kill -9 the task that writes a table; its name in the ledger says which process it is."""
+        holder = self.holder(table)
+        assert holder is not None
+        os.kill(int(holder.split(":")[1]), signal.SIGKILL)
 
     # -- Airflow ----------------------------------------------------------------------------------
 
@@ -140,6 +151,12 @@ class Product:
 
     def runs(self, dag: str) -> list[dict[str, Any]]:
         return self.api.get(f"/dags/{dag}/dagRuns?limit=100&order_by=-id")["dag_runs"]
+
+    def state(self, dag: str, run: str, task: str) -> str | None:
+        return self.api.get(f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}")["state"]
+
+    def trigger(self, dag: str, conf: dict[str, Any]) -> str:
+        return str(self.api.post(f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"])
 
     # -- waiting ----------------------------------------------------------------------------------
 
@@ -157,6 +174,21 @@ class Product:
                 last = why
             time.sleep(every)
         raise AssertionError(f"{what}: not within {seconds:.0f} s; {last!r}\n{self.logs()}")
+
+    def is_right(self) -> None:
+        """Once nothing is left to do, every part equals recomputation from the sources."""
+
+        def quiet() -> bool:
+            ledger = self.ledger()
+            try:
+                return not ledger.plan(1e12).steps
+            finally:
+                ledger.database.close()
+
+        self.wait("nothing is left to do", quiet)
+        done = self.partwise("verify", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert json.loads(done.stdout)["different"] == []
 
     def logs(self) -> str:
         found = [self.said, *sorted((self.workspace / ".partwise" / "logs").glob("*.log"))]

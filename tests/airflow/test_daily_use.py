@@ -1,0 +1,140 @@
+"""What people do with the running product: data come late or a thousand at once, definitions change, parts are asked for
+from the shell, from the page and by DAGs of their own, and something is missing.
+
+One product for all of them, about six minutes in all on two cores; `pytest -m slow tests/airflow -s` shows the times.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from partwise.parts import parse_part
+from partwise.reading import read
+from tests.airflow.product import Product
+from tests.page.conftest import browser  # noqa: F401  # the fixture
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+#: A DAG of one's own: parts that never come are waited for for a few seconds.
+IN_VAIN = """
+from airflow.sdk import DAG
+from partwise_airflow import PartsSensor
+
+with DAG("in_vain", schedule=None):
+    PartsSensor(task_id="wait", table="a", parts="2030-01-01T00:00", timeout=5, retries=3)
+"""
+
+
+def test_late_rows_are_repaired_and_the_run_says_why(product: Product) -> None:
+    before = product.total("b", "00")
+    product.land("late", ("00", "z", 100))
+    product.wait("late rows in b", lambda: product.total("b", "00") == before + 100)
+    notes = [run["note"] for run in product.runs("a")]
+    assert any(note and "late rows in m[2026-10-03T10:00]" in note for note in notes), notes
+
+
+def test_a_changed_file_is_a_new_version_and_a_bad_one_an_import_error(product: Product) -> None:
+    file = product.workspace / "view_defs" / "more.yaml"
+    file.write_text("view: c\npart: 1 minute\nupdate: SELECT total FROM b[j]\n")
+    assert product.wait("the new view's DAG", lambda: product.api.get("/dags/c")["dag_id"] == "c") < 60
+    product.wait("parts of the new view", lambda: product.has("c", "01"))
+    versions = product.api.get("/dags/c/dagVersions")["total_entries"]
+    file.write_text("view: c\npart: 1 minute\nupdate: SELECT total + 1 AS total FROM b[j]\n")
+    product.wait("a new version", lambda: product.api.get("/dags/c/dagVersions")["total_entries"] > versions)
+    (product.workspace / "view_defs" / "bad.yaml").write_text("view: d\npart: 1 minute\nupdate: SELECT x FROM b[k]\n")
+
+    def errors() -> str:
+        return json.dumps(product.api.get("/importErrors")["import_errors"])
+
+    product.wait("the import error", lambda: "view_defs/bad.yaml:3:" in errors())
+    (product.workspace / "view_defs" / "bad.yaml").unlink()
+    product.wait("no import error", lambda: "bad.yaml" not in errors())
+    file.unlink()
+
+    def shown() -> set[str]:
+        return {dag["dag_id"] for dag in product.api.get("/dags?limit=100")["dags"]}
+
+    product.wait("the removed view's DAG is gone", lambda: "c" not in shown())
+    assert {"a", "b", "pair"} <= shown()
+
+
+def test_a_backfill_from_the_shell_is_carried_out_by_airflow(product: Product) -> None:
+    done = product.partwise("backfill", "a", "2026-10-03T10:00..2026-10-03T10:01", "--yes", "--json")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["state"] == "success", done.stdout + done.stderr
+    assert last["report"][0] == {"table": "a", "recomputed": "2", "changed": "0", "left": "0"}
+
+
+def test_a_backfill_from_the_page_is_seen_to_finish(product: Product, browser: Browser) -> None:  # noqa: F811
+    """In a real browser, within Airflow's own page, computed by Spark."""
+    user, password = next(iter(json.loads((product.workspace / ".partwise/passwords.json").read_text()).items()))
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    try:
+        link = "#table=a&range=2026-10-03T10:00..2026-10-03T10:01"
+        page.goto(f"http://127.0.0.1:{product.ports[0]}/plugin/parts/partwise/{link}")
+        page.fill("input[name=username]", user)
+        page.fill("input[name=password]", password)
+        page.keyboard.press("Enter")
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("button", name="Show the plan").click()
+        inside.get_by_role("button", name="Backfill 2 parts").click()
+        expect(inside.locator(".started")).to_contain_text("finished", timeout=180_000)
+        run = inside.locator(".started a").inner_text()
+    finally:
+        context.close()
+    found = product.api.get(f"/dags/partwise_backfill/dagRuns/{run}")
+    assert (found["state"], found["conf"]["table"]) == ("success", "a")
+    path = f"/dags/partwise_backfill/dagRuns/{run}/taskInstances/report/xcomEntries/return_value?deserialize=true"
+    assert product.api.get(path)["value"][0] == {"table": "a", "recomputed": "2", "changed": "0", "left": "0"}
+
+
+def test_a_sensor_that_waits_in_vain_fails_once_and_for_all(product: Product) -> None:
+    folder = product.workspace / "dags"
+    (folder / "in_vain.py").write_text(IN_VAIN)
+    product.wait("a DAG of one's own", lambda: product.api.get("/dags/in_vain")["dag_id"] == "in_vain")
+    run = product.trigger("in_vain", {})
+    product.wait("the sensor gives up", lambda: product.state("in_vain", run, "wait") == "failed")
+    log = json.dumps(product.api.get(f"/dags/in_vain/dagRuns/{run}/taskInstances/wait/logs/1"))
+    assert "a[2030-01-01T00:00] waits: a 0/1, missing 2030-01-01T00:00" in log
+    assert "AirflowSensorTimeout" in log
+
+
+def test_without_its_pool_a_step_waits_and_goes_on_with_it(product: Product) -> None:
+    pool = product.api.get("/pools/spark")
+    product.api._call("DELETE", "/api/v2/pools/spark", None)
+    product.land("m30", ("30", "y", 30), ("31", "x", 1))
+    product.wait(
+        "a step without a pool", lambda: product.state("a", product.runs("a")[0]["dag_run_id"], "a") == "scheduled"
+    )
+    assert not product.has("a", "30")
+    product.api.post("/pools", {"name": "spark", "slots": pool["slots"], "include_deferred": False})
+    product.wait("b after its pool came back", lambda: product.has("b", "30"))
+
+
+def test_nothing_is_wrong_in_the_end(product: Product) -> None:
+    product.is_right()
+
+
+def test_a_thousand_missing_parts_are_a_few_runs(product: Product) -> None:
+    """The last one: to recompute each of them for a comparison would take minutes."""
+    names = ("a", "b", "pair")
+    before = {view: len(product.runs(view)) for view in names}
+    times = [(hour, minute) for hour in range(11, 24) for minute in range(60)]
+    times += [(hour, minute) for hour in range(4) for minute in range(60)]
+    rows = [f"2026-10-{3 + (hour < 11):02d}T{hour:02d}:{minute:02d}:10,x,1" for hour, minute in times[:1001]]
+    draft = product.workspace / ".thousand"
+    draft.write_text("t,src,loss\n" + "\n".join(rows))
+    draft.replace(product.workspace / "landing/m/thousand.csv")
+    first = parse_part("2026-10-03T11:00", 60)
+    for view in ("b", "pair"):
+        product.wait(f"a thousand parts of {view}", lambda view=view: product.parts(view).covers(first, first + 999))
+    sql = "SELECT COUNT(*), SUM(total) FROM b WHERE part_timestamp >= '2026-10-03T11:00'"
+    assert read(sql, str(product.workspace)).rows == [(1000, 1000.0)]
+    more = {view: len(product.runs(view)) - before[view] for view in names}
+    print(f"runs for a thousand parts: {more}")
+    assert max(more.values()) <= 5
