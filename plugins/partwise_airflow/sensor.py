@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import BaseSensorOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from partwise.ledger.announcements import forget
 from partwise.ledger.facts import LedgerFacts
@@ -60,6 +60,17 @@ class PartsSensor(BaseSensorOperator):
                 timeout=timedelta(seconds=self.timeout),
             )
 
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except AirflowSensorTimeout:
+            # Airflow's own message says only that the trigger timed out.
+            found = look(self.workspace, self.table, self.awaited(context), own=not self.required_by)
+            raise AirflowSensorTimeout(f"gave up after {self.timeout:.0f} seconds: {found.text}") from None
+
+    def awaited(self, context: Any) -> str:
+        return self.parts
+
     def arrived(self, context: Any, event: dict[str, str]) -> str:
         self.log.info("%s", event["text"])
         return event["text"]
@@ -81,6 +92,9 @@ class RequiredParts(PartsSensor):
             self._wait(asked.parts)
             return asked.parts
         return self._ready()
+
+    def awaited(self, context: Any) -> str:
+        return asked_of(context).parts or ""
 
     def _ready(self) -> str:
         with ledger_at(self.workspace, take_over=True) as (_, ledger):

@@ -69,6 +69,15 @@ def test_the_trigger_fires_when_the_last_part_arrives(workspace: Path) -> None:
     assert event.payload == {"text": "m[2026-10-03T10:00..2026-10-03T10:01] exists"}
 
 
+def test_who_waited_in_vain_says_for_what(workspace: Path) -> None:
+    from airflow.sdk.exceptions import AirflowSensorTimeout
+
+    arrive(workspace, "00")
+    waiting = sensor(workspace, table="m", parts="2026-10-03T10:00..2026-10-03T10:01", timeout=60)
+    with pytest.raises(AirflowSensorTimeout, match=r"gave up after 60 seconds: m\[.*\] waits: m 1/2, missing 10:01"):
+        waiting.resume_execution("__fail__", {"error": "Trigger timeout"}, {})
+
+
 @pytest.mark.parametrize(
     "table, parts, why",
     [
