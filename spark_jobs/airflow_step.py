@@ -91,6 +91,7 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
 
     asked = json.loads(step)
     with _engine(spark, asked) as (engine, workspace):
+        began = time.monotonic()
         done = ingest(engine, workspace, [asked["table"]])[0]
         table = engine.definitions.graph()[done.source]
     length = table.length
@@ -110,8 +111,11 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
         "failed": named(done.failed),
         "held": [{"file": file, "message": message} for file, message in done.held],
         "warned": named(done.warned),
+        "seconds": round(time.monotonic() - began, 3),
     }
-    log.info("%s: %s files, %s rows, %s of them late, %s set aside", *list(found.values())[:5])
+    log.info(
+        "%s: %s files, %s rows, %s of them late, %s set aside, %.1f s", *list(found.values())[:5], found["seconds"]
+    )
     log.info("closed: %s; changed: %s", *(", ".join(found[key]) or "nothing" for key in ("closed", "changed")))
     for file, message in done.refused:
         log.warning("%s was refused: %s", file or done.source, message)
