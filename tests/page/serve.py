@@ -47,6 +47,7 @@ class Runs:
 
     allowed: bool = True
     started: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    state: str = "running"  # of whatever was started
 
     async def trigger(self, request: Request, dag: str, values: dict[str, Any]) -> str:
         self.started.append((dag, values))
@@ -60,6 +61,11 @@ def application(folder: Path, now: float | None, runs: Runs) -> FastAPI:
     """Mounted as in Airflow."""
     app = FastAPI()
     app.mount("/partwise", create_app(PlaceAt(str(folder), now), runs.gate()))
+
+    @app.get("/api/v2/dags/partwise_backfill/dagRuns/{run}")
+    def state_of(run: str) -> dict[str, str]:
+        return {"dag_run_id": run, "state": runs.state}
+
     return app
 
 

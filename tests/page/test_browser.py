@@ -106,7 +106,7 @@ def test_a_backfill_is_planned_started_and_seen_to_finish(open_page: Open, site:
     panel.get_by_role("button", name="Show the plan").click()
     expect(panel.locator(".plan")).to_contain_text("final")
     panel.get_by_role("button", name="Backfill 5 parts").click()
-    expect(panel.locator(".started")).to_contain_text("manual__1")
+    expect(panel.locator(".started")).to_contain_text("running manual__1")
     dag, values = site.runs.started[0]
     assert (dag, values["table"], values["range"]) == (
         "partwise_backfill",
@@ -117,7 +117,10 @@ def test_a_backfill_is_planned_started_and_seen_to_finish(open_page: Open, site:
     site.made.ledger.request("by_minute", Parts.of((MINUTE + 5, MINUTE + 9)), site.made.now)
     page.wait_for_function("([t, m]) => partsPage.boxOf(t, m).word === 'stale'", arg=["by_minute", TEN + 330])
     site.made.build("by_minute")
+    page.evaluate("partsPage.refresh()")  # which it would do by itself a few seconds later
     page.wait_for_function("([t, m]) => partsPage.boxOf(t, m).word === 'repaired'", arg=["by_minute", TEN + 330])
+    site.runs.state = "success"
+    expect(panel.locator(".started")).to_contain_text("finished manual__1")
 
 
 def test_who_may_only_look_sees_the_plan_and_no_button(open_page: Open, site: Site) -> None:

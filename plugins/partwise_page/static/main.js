@@ -282,4 +282,4 @@ async function start() {
 followTheme(() => heat.recolour());
 listen();
 start();
-window.partsPage = { boxOf: (table, moment) => heat.boxOf(table, moment), state }; // for tests and the curious
+window.partsPage = { boxOf: (table, moment) => heat.boxOf(table, moment), refresh, state }; // for tests and the curious
