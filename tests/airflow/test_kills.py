@@ -19,7 +19,7 @@ def deliver(product: Product, minute: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "component, minute", [("spark", 5), ("scheduler", 10), ("api-server", 15), ("task", 30), ("postgres", 35)]
+    "component, minute", [("spark", 5), ("scheduler", 10), ("api-server", 15), ("task", 20), ("postgres", 25)]
 )
 def test_killed_in_the_middle_of_a_step(product: Product, component: str, minute: int) -> None:
     deliver(product, minute)
@@ -32,13 +32,13 @@ def test_killed_in_the_middle_of_a_step(product: Product, component: str, minute
 
 
 def test_the_triggerer_is_killed_while_somebody_waits(product: Product) -> None:
-    run = product.trigger("pair", {"part": "2026-10-03T10:20"})
+    run = product.trigger("pair", {"part": "2026-10-03T10:30"})
     sensor = ("pair", run, "required_parts_exist")
     product.wait("the sensor waits", lambda: product.state(*sensor) == "deferred")
     product.kill("triggerer")
-    deliver(product, 20)
+    deliver(product, 30)
     product.wait("the sensor after kill -9 of triggerer", lambda: product.state(*sensor) == "success")
-    product.wait("the part that was asked for", lambda: product.has("pair", "20"))
+    product.wait("the part that was asked for", lambda: product.has("pair", "30"))
 
 
 def test_the_dag_processor_is_killed_and_a_new_view_shows_all_the_same(product: Product) -> None:
@@ -53,11 +53,11 @@ def test_the_dag_processor_is_killed_and_a_new_view_shows_all_the_same(product: 
 def test_a_lost_event_is_made_good_by_the_reconciler(product: Product) -> None:
     """Events for a paused DAG are dropped."""
     product.api._call("PATCH", "/api/v2/dags/a", {"is_paused": True})
-    deliver(product, 25)
-    product.wait("the source part", lambda: product.has("m", "25"))
+    deliver(product, 35)
+    product.wait("the source part", lambda: product.has("m", "35"))
     product.wait("the announcement", lambda: any(run["state"] == "success" for run in product.runs("m")[:1]))
     product.api._call("PATCH", "/api/v2/dags/a", {"is_paused": False})
-    product.wait("b after a lost event", lambda: product.has("b", "25"))
+    product.wait("b after a lost event", lambda: product.has("b", "35"))
 
 
 def test_nothing_is_wrong_in_the_end(product: Product) -> None:

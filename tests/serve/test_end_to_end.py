@@ -125,6 +125,15 @@ def test_data_arrive_views_follow_late_rows_are_repaired_and_nothing_is_left(pro
     assert [p for p in everything if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
     assert not mentioning(str(product.workspace))
 
+    # Started again, it goes on where it was.
+    views = {name: count for name, count in product.parts().items() if name in VIEWS}
+    more = sum(views.values()) + len(VIEWS)
+    again = product.start("--feed", "--every", "4", "--until-parts", str(more), "--seconds", "300")
+    assert again.wait(400) == 0, product.logs()
+    now = product.parts()
+    assert all(now[name] >= count for name, count in views.items())
+    assert not mentioning(str(product.workspace))
+
     found = product.partwise("verify")
     assert found["different"] == []
     assert found["checked"] > 10
