@@ -13,7 +13,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
     """Compute what belongs to a backfill in one table, by what has changed since it began."""
     from partwise.ledger import backfills
     from partwise.parts import Parts
+    from spark_jobs.backfill import alive
 
     asked = json.loads(step)
     with _engine(spark, asked) as (engine, _):
@@ -59,7 +60,8 @@ def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
         parts = scope.get(asked["table"], Parts())
         if not parts:
             log.info("%s: nothing that it reads has changed", name)
-        return _compute(engine, asked["table"], parts, limit=parts)
+        with alive(engine, found) if found else nullcontext():
+            return _compute(engine, asked["table"], parts, limit=parts)
 
 
 def _compute(engine: Engine, table: str, parts: Parts | None, limit: Parts | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def carry_out(engine: Engine, found: Backfill, stop: threading.Event | None = No
     and what waits for other stale parts stays due: that is the next run's.
     """
     stop = stop or threading.Event()
-    with _alive(engine, found):
+    with alive(engine, found):
         ended = False
         try:
             yield from run(engine, None, stop, within=lambda: _scope(engine, found))
@@ -57,7 +57,7 @@ def _scope(engine: Engine, found: Backfill) -> Mapping[str, Parts]:
 
 
 @contextmanager
-def _alive(engine: Engine, found: Backfill) -> Iterator[None]:
+def alive(engine: Engine, found: Backfill) -> Iterator[None]:
     """Signs of life for others that would do the same."""
     over = threading.Event()
 

@@ -197,7 +197,7 @@ def _text(table: Table, p: int | None) -> str | None:
 
 def _backfills(snapshot: Snapshot) -> list[RunningBackfill]:
     found = []
-    for row in queries.running_backfills(snapshot.r):
+    for row in queries.running_backfills(snapshot.r, snapshot.now):
         length = snapshot.graph[row.table].length if row.table in snapshot.graph.tables else 1
         first, last = part_text(row.lo, length), part_text(row.hi, length)
         found.append(RunningBackfill(row.seq, row.table, first, last, row.holder, row.began))

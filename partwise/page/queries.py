@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, bindparam, case, func, select
 
+from partwise.ledger.backfills import SILENT
 from partwise.ledger.database import Reading
 from partwise.ledger.schema import announcement, backfill, catalog, failure, lease, open_part, part, revision
 from partwise.page.ask import Window
@@ -60,7 +61,9 @@ _OPEN = (
 _LEASES = select(lease.c.table, lease.c.holder).where(lease.c.holder.is_not(None), lease.c.expires > bindparam("now"))
 _RUNS = select(announcement.c.table, announcement.c.run).where(announcement.c.run.is_not(None))
 _BACKFILLS = select(backfill.c.seq, backfill.c.table, backfill.c.lo, backfill.c.hi, backfill.c.holder, backfill.c.began)
-_RUNNING = _BACKFILLS.where(backfill.c.state != "done").order_by(backfill.c.seq)
+_RUNNING = _BACKFILLS.where(backfill.c.state == "running", backfill.c.beat > bindparam("since")).order_by(
+    backfill.c.seq
+)
 _SUMMARY = select(func.count(), func.sum(part.c.rows), func.max(part.c.revision), func.max(part.c.updated_at)).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
@@ -112,8 +115,9 @@ def runs(r: Reading) -> dict[str, str]:
     return {row.table: row.run for row in r.on.execute(_RUNS)}
 
 
-def running_backfills(r: Reading) -> list[Any]:
-    return list(r.on.execute(_RUNNING))
+def running_backfills(r: Reading, now: float) -> list[Any]:
+    """Those that have shown a sign of life lately."""
+    return list(r.on.execute(_RUNNING, {"since": now - SILENT}))
 
 
 def summary(r: Reading, table: str, lo: int, hi: int) -> tuple[int, int, int | None, float | None]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from partwise.parts import Parts
+from partwise.backfill import ask
+from partwise.ledger import backfills
+from partwise.parts import Parts, Range
 from tests.page.conftest import Open, Site
 from tests.page.warehouse import MINUTE, TEN
 
@@ -121,6 +123,22 @@ def test_a_backfill_is_planned_started_and_seen_to_finish(open_page: Open, site:
     page.wait_for_function("([t, m]) => partsPage.boxOf(t, m).word === 'repaired'", arg=["by_minute", TEN + 330])
     site.runs.state = "success"
     expect(panel.locator(".started")).to_contain_text("finished manual__1")
+
+
+def test_a_backfill_that_others_have_started_is_shown_while_it_lasts(open_page: Open, site: Site) -> None:
+    ledger, now = site.made.ledger, site.made.now
+    with site.made.snapshot() as snapshot:
+        asked = ask(backfills.world_of(snapshot), "by_minute", Range(MINUTE + 5, MINUTE + 9))
+    with ledger.database.writing(now) as w:
+        number = backfills.begin(w, ledger.graph(), asked, True, "airflow:manual__7", lambda _: False).number
+    page = open_page()
+    shown = page.locator("#working a")
+    expect(shown).to_have_text("backfill of by_minute 2026-10-03T10:05..2026-10-03T10:09")
+    assert str(shown.get_attribute("href")).endswith("/dags/partwise_backfill/runs/manual__7")
+    with ledger.database.writing(now) as w:
+        backfills.finish(w, number, done=True)
+    page.evaluate("partsPage.refresh()")
+    expect(shown).to_have_count(0)
 
 
 def test_who_may_only_look_sees_the_plan_and_no_button(open_page: Open, site: Site) -> None:

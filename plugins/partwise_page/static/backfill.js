@@ -5,6 +5,7 @@ import { airflowLink } from "./link.js";
 import { duration, plural } from "./time.js";
 
 const EVERY = 2000;
+const PATIENCE = 30;
 const OVER = { success: ["fresh", "finished"], failed: ["failed", "failed"] };
 const WORDS = { "asked for": "is recomputed", "needed first": "is needed first", follows: "follows, where what it reads changes" };
 
@@ -72,11 +73,11 @@ async function follow(run, result, wanted) {
   const line = make("p.started", { role: "status" }, place, " ", link);
   replace(place, chip("building", "started"));
   replace(result, line);
-  while (line.isConnected) {
+  for (let missed = 0; line.isConnected && missed < PATIENCE; ) {
     const found = await askAirflow(path);
-    if (!found) return; // without Airflow there is nothing to follow
-    const over = OVER[found.state];
-    replace(place, over ? chip(...over) : chip("building", found.state));
+    missed = found ? 0 : missed + 1; // it may be starting again, or not be there at all
+    const over = OVER[found?.state];
+    if (found) replace(place, over ? chip(...over) : chip("building", found.state));
     if (over) return wanted.changed();
     await new Promise((go) => setTimeout(go, EVERY));
   }

@@ -2,7 +2,7 @@
 import { ask, askHeat, forgetHeat } from "./api.js";
 import { byId, chip, make, replace } from "./dom.js";
 import { HeatMap } from "./heat.js";
-import { fromLink, rangeOf, toLink } from "./link.js";
+import { airflowLink, fromLink, rangeOf, toLink } from "./link.js";
 import { closePanel, openPart, openRange } from "./panel.js";
 import { followTheme } from "./theme.js";
 import { local, partText, plural, stretch, utc, zone } from "./time.js";
@@ -51,6 +51,7 @@ async function refresh() {
       byId("stretch").textContent = `${zone}`;
       byId("stretch").title = `${local(data.begin)} to ${local(data.end)}; a cell is at least ${data.resolution} seconds`;
       legend(data.states);
+      replace(byId("working"), data.backfills.map(working));
       if (known !== String(data.sequence)) {
         known = String(data.sequence);
         renderViews();
@@ -74,6 +75,13 @@ function reopen() {
   const panel = byId("panel");
   if (panel.hidden || panel.contains(document.activeElement) || panel.querySelector(".plan")?.childElementCount) return;
   openState();
+}
+
+// A backfill that is under way, with a link to its run if Airflow carries it out.
+function working({ table, first, last, holder }) {
+  const text = `backfill of ${table} ${first === last ? first : `${first}..${last}`}`;
+  const [who, run] = holder.split(/:(.*)/s);
+  return chip("building", who === "airflow" ? airflowLink(`/dags/partwise_backfill/runs/${encodeURIComponent(run)}`, text) : text);
 }
 
 let legendFor = "";
