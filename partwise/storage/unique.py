@@ -1,4 +1,4 @@
-"""Whether no two rows of some parts are alike in some columns: looked up in the files, without Spark.
+"""Whether some columns are a key of some parts: no NULL, no two rows alike. Looked up in the files, without Spark.
 
 Spark would have to shuffle the rows to find out. Here the columns alone are read and hashed, and the hashes sorted,
 which takes about a twentieth of what computing the part takes.
@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from partwise.storage.table import Handle
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 #: More rows than this are not looked at: their hashes would fill the memory.
 MOST_ROWS = 20_000_000
@@ -20,7 +25,8 @@ _SURE = re.compile(r"string|long|integer|short|byte|boolean|date|timestamp|decim
 
 
 def unique(handle: Handle, parts: Parts, columns: Sequence[str]) -> bool | None:
-    """None: it cannot be told here. "No" may be wrong where two hashes happen to be equal; "yes" is always right."""
+    """None: it cannot be told here, or there is a NULL. False may be wrong where two hashes happen to be equal; True is
+    always right."""
     files = handle.files_of(parts)
     kinds = {name.lower(): kind for name, kind in schemas.fields(handle.schema)}
     sure = all(_SURE.fullmatch(str(kinds.get(column.lower()))) for column in columns)
@@ -38,12 +44,24 @@ def unique_in_files(uris: Iterable[str], columns: Sequence[str], where: str = ""
     import duckdb
 
     paths = ", ".join("'" + uri.replace("'", "''") + "'" for uri in uris)
-    names = ", ".join('"' + column.replace('"', '""') + '"' for column in columns)
-    text = f"SELECT hash({names}) AS h FROM read_parquet([{paths}], hive_partitioning = false) {where}"
+    names = ['"' + column.replace('"', '""') + '"' for column in columns]
+    missing = " OR ".join(f"{name} IS NULL" for name in names)
+    text = f"""SELECT hash({", ".join(names)}) AS h, {missing} AS missing
+        FROM read_parquet([{paths}], hive_partitioning = false) {where}"""
     try:
-        with duckdb.connect(":memory:") as connection:
-            found = connection.execute(text).fetchnumpy()["h"]
+        found = _connection().cursor().execute(text).fetchnumpy()
     except duckdb.Error:  # a store that DuckDB cannot read
         return None
-    found.sort()
-    return not bool((found[1:] == found[:-1]).any())
+    if found["missing"].any():
+        return None
+    hashes = found["h"]
+    hashes.sort()
+    return not bool((hashes[1:] == hashes[:-1]).any())
+
+
+@cache
+def _connection() -> DuckDBPyConnection:
+    """To open one takes as long as to look at a small part."""
+    import duckdb
+
+    return duckdb.connect(":memory:")

@@ -77,8 +77,8 @@ class GeneratedView:
     `reaches` is the first part of this helper that part j of the view reads: where the view's start is given, the
     helper begins there. None: it begins as the view does. `fast_update` gives the same rows as `update` where no group
     has two rows in the part, and fails with
-    MANY_ROWS otherwise, so it is safe to try. `unique_update` is the same without looking: for parts in which no two rows
-    of the table that it reads are alike in the columns `unique_by`. `single_pass` gives the rows of consecutive parts at once, where the
+    MANY_ROWS otherwise, so it is safe to try. `unique_update` is the same without looking: for parts in which the
+    columns `unique_by` of the table that it reads are never NULL and no two rows are alike in them. `single_pass` gives the rows of consecutive parts at once, where the
     view reads its own part before: see `partwise.translation.single_pass`. The bytes of the columns in `sketches`
     depend on the order of rows: they are left out of digests, another column stands for what they were made from.
     """

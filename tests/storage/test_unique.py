@@ -28,10 +28,10 @@ def test_rows_of_other_parts_and_files_count_as_they_should(tmp_path: Path) -> N
     assert unique(handle, Parts.of((9, 9)), ["src"]) is True  # no rows
 
 
-def test_null_is_a_value_like_others(tmp_path: Path) -> None:
-    handle = table(tmp_path, [(1, None, 1.0), (1, "a", 1.0), (2, None, 1.0), (2, None, 2.0)])  # type: ignore[list-item]
-    assert unique(handle, Parts.of((1, 1)), ["src"]) is True
-    assert unique(handle, Parts.of((2, 2)), ["src"]) is False
+def test_null_is_no_key(tmp_path: Path) -> None:
+    handle = table(tmp_path, [(1, None, 1.0), (1, "a", 1.0), (2, "b", 1.0), (3, None, 1.0), (3, None, 2.0)])  # type: ignore[list-item]
+    assert [unique(handle, Parts.of((p, p)), ["src"]) for p in (1, 2, 3)] == [None, True, None]
+    assert unique(handle, Parts.of((1, 1)), ["part", "src"]) is None
 
 
 def test_what_cannot_be_told_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,8 @@ def check_fast(runner: Runner, translation: Translation, pattern: Any, history: 
         with pytest.raises(PySparkException, match=MANY_ROWS):
             runner.run_text(helper.fast_update, "j", part)
     else:
-        for text in (helper.fast_update, *([helper.unique_update] if helper.unique_update else [])):
+        key = pattern.grouped and None not in groups
+        for text in (helper.fast_update, *([helper.unique_update or ""] if key else [])):
             names, rows = runner.run_text(text, "j", part)
             found = [dict(zip(names, row, strict=True)) for row in rows]
             assert pattern_bag(found) == pattern_bag(runner.rows(helper.name, part))
