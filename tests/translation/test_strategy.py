@@ -25,8 +25,14 @@ def chosen(items: str, window: str, rows: int | None = None, groups: int | None 
         ("SUM(x) AS a", "10 minutes", 1_000, None, "recompute"),  # few rows
         ("SUM(x) AS a", "10 minutes", 1_000_000, 1_000, "merge"),
         ("MAX(x) AS a", "2 hours", 1_000_000, 1_000, "merge"),
-        ("SUM(x) AS a", "2 hours", 1_000_000, 1_000, "subtract"),  # many panes
-        ("SUM(x) AS a", "10 minutes", 1_000_000, 900_000, "subtract"),  # groups = rows
+        ("SUM(x) AS a", "2 hours", 1_000_000, 1_000, "merge"),  # many panes, but small ones
+        ("SUM(x) AS a", "2 hours", 200_000, 180_000, "subtract"),  # many panes, nearly as large as their rows
+        ("SUM(x) AS a, MAX(x) AS b", "2 hours", 200_000, 180_000, "recompute"),  # MAX cannot be subtracted
+        ("SUM(x) AS a", "10 minutes", 1_000_000, 900_000, "recompute"),  # a few of them
+        ("SUM(x) AS a", "20 minutes", 200_000, 1_000, "recompute"),
+        ("SUM(x) AS a", "100 minutes", 200_000, 1_000, "merge"),
+        ("SUM(x) AS a", "1 hour", 1_000_000, None, "merge"),  # groups not counted yet
+        ("SUM(x) AS a", "2 hours", None, None, "subtract"),  # nothing counted
         ("MAX(x) AS a", "10 minutes", 1_000_000, 900_000, "recompute"),
         ("SUM(f) AS a", "10 minutes", None, None, "merge"),  # nothing known
     ],
