@@ -32,6 +32,10 @@ _TYPES = {
 }
 
 
+#: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody asked for.
+_SYSTEM = re.compile(r'\nDid you mean "(?:pg_|duckdb_|sqlite_|information_schema)[^\n]*')
+
+
 class BadQuery(Exception):
     """The SQL could not be run; the message is DuckDB's, with the names that are known."""
 
@@ -68,7 +72,7 @@ def query(sql: str, tables: Mapping[str, Pin]) -> Result:
             return Result(columns, types, found.fetchall())
         except duckdb.Error as why:
             known = ", ".join(sorted(tables)) or "none"
-            raise BadQuery(f"{why}\nTables of this workspace: {known}") from why
+            raise BadQuery(f"{_SYSTEM.sub('', str(why))}\nTables of this workspace: {known}") from why
 
 
 def connect(sql: str, tables: Mapping[str, Pin]) -> DuckDBPyConnection:

@@ -73,6 +73,9 @@ def test_only_mentioned_tables_are_opened() -> None:
 def test_a_wrong_query_names_the_tables(path: str) -> None:
     with pytest.raises(BadQuery, match="Tables of this workspace: measurements"):
         query("SELECT * FROM measurement", {"measurements": Pin(path, 2)})
+    with pytest.raises(BadQuery) as why:
+        query("SELECT * FROM nosuch", {"measurements": Pin(path, 2)})
+    assert "Did you mean" not in str(why.value)  # not "pg_sequences"
 
 
 def test_the_first_row_comes_within_a_second_of_starting_python(path: str) -> None:
