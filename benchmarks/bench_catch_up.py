@@ -111,7 +111,7 @@ def step(engine: Engine, view: str, parts: Parts | None = None) -> int:
 
 
 def first_part(engine: Engine, view: str) -> int:
-    return min(s.parts.first for s in engine.ledger.plan(engine.now(), [view]).steps if s.table == view)
+    return min(s.parts.lo for s in engine.ledger.plan(engine.now(), [view]).steps if s.table == view)
 
 
 def looped(engine: Engine, view: str, parts: Parts) -> float:

@@ -44,6 +44,7 @@ part: 1 minute
 time: t
 columns: {t: timestamp, g: bigint, x: double}
 files: landing/*.csv
+keep: 1000 days
 ---
 view: v
 part: 1 minute

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+from deltalake import DeltaTable
 from workspace import Workspace
 
+import partwise.ledger.ledger
+import partwise.storage.table
 import spark_jobs.engine
 from partwise import storage
 from spark_jobs.run import run_all
@@ -85,9 +88,35 @@ def stopper(point: str, nth: int, number: signal.Signals) -> Callable[[str], Non
     return stop
 
 
+def also_inside(stop: Callable[[str], None]) -> None:
+    """Places that the engine itself does not tell of: inside of staging and of both commits."""
+
+    def told(owner: Any, name: str, point: str, before: bool = False) -> None:
+        work = getattr(owner, name)
+
+        def wrapped(*given: Any, **named: Any) -> Any:
+            if before:
+                stop(point)
+            found = work(*given, **named)
+            if not before:
+                stop(point)
+            return found
+
+        setattr(owner, name, wrapped)
+
+    told(storage, "begin", "noted")  # nothing is written yet
+    told(partwise.storage.table, "_add_actions", "looked at")  # staged files were checked, the log is not written
+    told(DeltaTable, "create_write_transaction", "written")  # the log is, and nobody knows
+    told(partwise.ledger.ledger, "record", "recording")  # inside of the ledger's transaction
+    told(storage, "finish", "finishing", before=True)
+    told(storage, "discard", "discarding", before=True)
+
+
 def one_step(case: dict[str, Any], spark: Any, number: signal.Signals) -> None:
     """The step that gets killed or stopped. Says how it ended, if it got that far."""
-    space = Workspace(spark, Path(case["at"]), passed=stopper(case["point"], case["nth"], number))
+    stop = stopper(case["point"], case["nth"], number)
+    also_inside(stop)
+    space = Workspace(spark, Path(case["at"]), passed=stop)
     try:
         report = run_step(space.engine, case["table"])
         ended = "nothing" if report is None else "done"

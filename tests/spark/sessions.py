@@ -1,7 +1,8 @@
 """The Spark session of a test run: a driver in this process, or a client of a Spark Connect server.
 
-Tests run hundreds of queries over a handful of rows each. What pays for large data (generated code, the second
-compiler of the JVM) costs them most of their time, so it is off; Spark computes the same without. The demo, the commands in the documentation, the cluster and the tests over Connect run with everything on.
+Tests run hundreds of queries over a handful of rows each. What pays for large data (generated code, plans made
+anew while they run, the second compiler of the JVM) costs them most of their time, so it is off; Spark computes the same
+without. The commands in the documentation, the cluster and the tests over Connect run with everything on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from spark_jobs.session import jars_folder, java_options, session
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }

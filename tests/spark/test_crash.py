@@ -62,16 +62,19 @@ class Case:
         return f"{self.kind}-{self.begin}-{self.table}-{self.point}-{self.nth}"
 
 
-EARLY, LATER = ("leased", "adopted", "pinned"), ("staged", "digested", "ready", "committed", "recorded")
+EARLY, LATER = ("leased", "adopted", "pinned"), ("staged", "digested", "checked", "ready", "committed", "recorded")
+DATA_COMMITTED = ("written", "committed", "recording", "recorded", "finishing")
+#: Inside of staging, of the data's commit, of the ledger's, and of what comes after.
+INSIDE = ("noted", "looked at", "written", "recording", "finishing")
 KILLS = [
-    *(Case("first", "sums", point) for point in (*EARLY, "made", "created", *LATER)),
-    *(Case("first", "total", point) for point in ("pinned", "created", *LATER)),
-    *(Case("late", "sums", point) for point in (*EARLY, *LATER)),
-    *(Case("late", "total", point) for point in ("adopted", *LATER)),
+    *(Case("first", "sums", point) for point in (*EARLY, "made", "created", *LATER, *INSIDE)),
+    *(Case("first", "total", point) for point in ("created", "staged", "ready", "committed", "recording")),
+    *(Case("late", "sums", point) for point in (*EARLY, *LATER, *INSIDE)),
+    *(Case("late", "total", point) for point in ("adopted", "checked", "ready", "written", "recorded")),
     Case("first", "total", "staged", 2),
     Case("late", "total", "digested", 2),
     # The result is what it was: there is no commit, so nothing is ever "ready".
-    *(Case("unchanged", "seen", point) for point in (*EARLY, "staged", "digested", "committed", "recorded")),
+    *(Case("unchanged", "seen", point) for point in ("staged", "discarding", "committed", "recording", "recorded")),
 ]
 ZOMBIES = [
     *(Case("late", "sums", point, kind="stop") for point in ("leased", "pinned", "staged", "ready", "committed")),
@@ -139,7 +142,8 @@ def test_killed_at_any_point(worker: Worker, case: Case) -> None:
     assert answer["code"] == -signal.SIGKILL, worker.log.read_text()
     check(worker, case, answer)
     computed = {p for parts, _, _ in answer["reports"] for p in parts}
-    if case.point == "recorded" or (case.point == "committed" and case.begin != "unchanged"):
+    after = ("recorded", "finishing") if case.begin == "unchanged" else DATA_COMMITTED
+    if case.point in after:
         # The data were committed: the new process completes the ledger and computes nothing again.
         assert computed == set()
     else:
