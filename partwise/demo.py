@@ -23,6 +23,16 @@ from partwise.serve.child import ending, free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 LATE = "2026-10-03T10:03"
+#: What the driver has to say, which is part of no scene.
+LOG = "spark.log"
+#: For a handful of rows: what pays for large data (generated code, plans made anew while they run) would take most of
+#: the time.
+SMALL = (
+    "spark.sql.shuffle.partitions=2",
+    "spark.sql.adaptive.enabled=false",
+    "spark.sql.codegen.wholeStage=false",
+    "spark.sql.codegen.factoryMode=NO_CODEGEN",
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ STORY = (
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="partwise-demo-") as name, _driver() as remote:
+    with tempfile.TemporaryDirectory(prefix="partwise-demo-") as name, _driver(Path(name) / LOG) as remote:
         folder = Path(name)
         shutil.copy(ROOT / "partwise.yaml", folder)
         shutil.copytree(ROOT / "view_defs", folder / "view_defs")
@@ -97,12 +107,14 @@ def main() -> int:
 
 
 @contextmanager
-def _driver() -> Iterator[str]:
+def _driver(log: Path) -> Iterator[str]:
     """One warm Spark driver for all commands of the story; it starts while the first scenes are read."""
     port = free_port()
     command = [sys.executable, "-m", "spark_jobs.connect", "--port", str(port)]
+    command += [word for setting in SMALL for word in ("--conf", setting)]
     # The driver becomes this process itself, so ending it ends everything.
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    with log.open("wb") as said:
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
     with ending(process):
         yield f"sc://127.0.0.1:{port}"
 
@@ -129,7 +141,8 @@ def _play(scene: Scene, at: int, folder: Path, remote: str) -> int:
         environment.setdefault("FORCE_COLOR", "1")
     if scene.spark:
         if not _wait_for(remote):
-            print("Spark did not start within three minutes.", file=sys.stderr)
+            said = (folder / LOG).read_text(errors="replace").splitlines()[-20:]
+            print("\n".join([*said, "Spark did not start within three minutes."]), file=sys.stderr)
             return 1
         environment["PARTWISE_SPARK_REMOTE"] = remote
     environment.setdefault("COLUMNS", str(shutil.get_terminal_size((130, 40)).columns))

@@ -6,12 +6,14 @@ Jobs keep to what Spark Connect offers (no context, no RDDs), so the three are t
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +64,9 @@ def session(
 
     There is one session in a process: asked again, Spark returns the same one.
     """
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # PySpark writes every failed query to standard error, as JSON with all stacks; the job says what failed.
+        PySparkLogger.getLogger(logger).setLevel(logging.CRITICAL + 1)
     if remote is not None:
         spark = SparkSession.builder.remote(remote).getOrCreate()
         for name, value in {**MEANING, **(conf or {})}.items():

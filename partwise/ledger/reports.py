@@ -110,7 +110,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
     """Every table, each after what it reads."""
     r = snapshot.r
     runs = {row[0]: (int(row[1]), row[2], row[3]) for row in r.on.execute(_HAVE)}
-    failed = {row[0]: row[1] for row in r.on.execute(_FAILED)}
+    failed = failed_counts(r)
     known = {row.table: row for row in r.on.execute(_CATALOG)}
     late = {row[0]: int(row[1]) for row in r.on.execute(_LATE)}
     aside = {name: sum(counts.values()) for name, counts in quarantine_counts(r).items()}
@@ -144,6 +144,11 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
             )
         )
     return found
+
+
+def failed_counts(r: Reading) -> dict[str, int]:
+    """How many parts of each table have failed, and have not been built since."""
+    return {row[0]: row[1] for row in r.on.execute(_FAILED)}
 
 
 def _missing(snapshot: Snapshot, table: Table, count: int, first: int | None, last: int | None, due: Parts) -> int:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def engine_of(given: str | None) -> Iterator[tuple[Engine, Workspace]]:
-    """The engine of a workspace. Its ledger has taken over the definitions as they are now."""
+def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str) -> Iterator[tuple[Engine, Workspace]]:
+    """The engine of a workspace. Its ledger has taken over the definitions as they are now.
+
+    `names` are of tables of these kinds: a wrong one is told before Spark starts.
+    """
     workspace = workspace_of(given)
     definitions = definitions_of(workspace)
+    for name in names or ():
+        table_of(definitions.graph(), definitions, name, *kinds)
     with ledger_of(workspace, time.time()) as ledger:
         workspace.take_over(ledger, definitions, time.time())
         from spark_jobs.engine import Engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,7 +31,7 @@ def command(
     """
     from spark_jobs.commands._opening import engine_of, names_of
 
-    with engine_of(workspace) as (engine, where):
+    with engine_of(workspace, sources, "source", "dimension") as (engine, where):
         from spark_jobs.ingest import ingest
 
         found = ingest(engine, where, names_of(engine, sources, "source", "dimension"))
@@ -65,9 +66,21 @@ def to_json(engine: Engine, item: Ingested) -> dict[str, Any]:
     }
 
 
-def show(engine: Engine, item: Ingested) -> None:
+def show_released(engine: Engine, item: Ingested) -> None:
+    """What of the rows that were set aside has been taken in."""
+    if item.rows or item.quarantined:
+        show(engine, replace(item, quarantined=0), f"{plural(item.rows, 'row')} taken in")
+    else:
+        say(f"  {item.source}: nothing was set aside.")
+    if item.quarantined:
+        stay = "stays" if item.quarantined == 1 else "stay"
+        say(f"  {item.source}: {plural(item.quarantined, 'row')} cannot be placed and {stay} set aside.", "yellow")
+        say("  Deliver the file again, corrected, or correct the definition and release once more.", "dim")
+
+
+def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
     table = engine.definitions.graph()[item.source]
-    said = [f"{plural(item.files, 'file')}, {plural(item.rows, 'row')}"]
+    said = [first or f"{plural(item.files, 'file')}, {plural(item.rows, 'row')}"]
     if table.kind == "source":
         if item.closed:
             said.append(f"closed {_spans(item.closed, table.length)}")

@@ -65,16 +65,15 @@ def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> 
 
 
 def _release(source: str, workspace: str | None, json: bool) -> None:
-    from spark_jobs.commands._opening import engine_of, names_of
+    from spark_jobs.commands._opening import engine_of
 
-    with engine_of(workspace) as (engine, where):
-        from spark_jobs.commands.ingest import show, to_json
+    with engine_of(workspace, [source], "source") as (engine, where):
+        from spark_jobs.commands.ingest import show_released, to_json
         from spark_jobs.ingest import release
         from spark_jobs.ingest.api import NotDone
 
-        names_of(engine, [source], "source")
         try:
             done = release(engine, where, source)
         except NotDone as why:
             raise Stop(str(why)) from None
-        as_json({"sources": [to_json(engine, done)]}) if json else show(engine, done)
+        as_json({"sources": [to_json(engine, done)]}) if json else show_released(engine, done)

@@ -23,14 +23,13 @@ def command(
     Example:
       partwise retract measurements landing/measurements/2026-10-03T10-00.csv
     """
-    from spark_jobs.commands._opening import engine_of, names_of
+    from spark_jobs.commands._opening import engine_of
 
-    with engine_of(workspace) as (engine, where):
+    with engine_of(workspace, [source], "source") as (engine, where):
         from spark_jobs.commands.ingest import show, to_json
         from spark_jobs.ingest import retract
         from spark_jobs.ingest.api import NotDone
 
-        names_of(engine, [source], "source")
         try:
             done = retract(engine, where, source, file)
         except NotDone as why:

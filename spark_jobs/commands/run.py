@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json as jsons
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.show import plural, say
-from partwise.parts import part_text, range_text
+from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
     from spark_jobs.engine import Engine
@@ -42,7 +43,7 @@ def command(
     """
     from spark_jobs.commands._opening import engine_of, names_of, stopping
 
-    with engine_of(workspace) as (engine, where), stopping() as stop:
+    with engine_of(workspace, views, "view") as (engine, where), stopping() as stop:
         from spark_jobs.run import run
 
         wanted = names_of(engine, views, "view")
@@ -59,11 +60,22 @@ def command(
             failed += len(outcome.report.failed)
             print(jsons.dumps(as_json(engine, outcome.report))) if json else show(engine, outcome.report)
         if not json:
-            say("Nothing to do." if not steps else f"{plural(steps, 'step')} done.")
+            _conclude(engine, only, steps)
         if stop.is_set():
             raise typer.Exit(130)
         if failed:
             raise typer.Exit(1)
+
+
+def _conclude(engine: Engine, only: Collection[str] | None, steps: int) -> None:
+    """How much was done; what failed, now or before, is still there."""
+    from partwise.ledger.reports import failed_counts
+
+    with engine.ledger.database.reading() as r:
+        left = {name: n for name, n in failed_counts(r).items() if only is None or name in only}
+    say(f"{plural(steps, 'step')} done." if steps else "Nothing to do." if not left else "Nothing to do now.")
+    for name, count in left.items():
+        say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` tell more.", "red")
 
 
 def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
@@ -108,16 +120,28 @@ def show(engine: Engine, report: Report) -> None:
     """A line a step: what, how much of it changed, why."""
     length = engine.definitions.graph()[report.table].length
     if report.parts:
-        spans = ", ".join(range_text(span, length) for span in report.parts.ranges[:3])
-        more = f" and {len(report.parts.ranges) - 3} more ranges" if len(report.parts.ranges) > 3 else ""
         if report.changed.count == report.parts.count:
             what = plural(report.parts.count, "part")
         else:
             what = f"{plural(report.parts.count, 'part')}, {report.changed.count} changed"
         say(
-            f"  {report.table}[{spans}{more}]  {what}, {plural(report.rows, 'row')}, {report.seconds:.1f} s: {report.reason}"
+            f"  {report.table}[{_spans(report.parts, length)}]  {what}, {plural(report.rows, 'row')}, "
+            f"{report.seconds:.1f} s: {report.reason}"
         )
-    for part, message in report.warned.items():
-        say(f"  {report.table}[{part_text(part, length)}]  warning: {message}", "yellow")
-    for part, message in report.failed.items():
-        say(f"  {report.table}[{part_text(part, length)}]  failed: {message}", "red")
+    for message, parts in _alike(report.warned):
+        say(f"  {report.table}[{_spans(parts, length)}]  warning: {message}", "yellow")
+    for message, parts in _alike(report.failed):
+        say(f"  {report.table}[{_spans(parts, length)}]  failed: {message}", "red")
+
+
+def _spans(parts: Parts, length: int) -> str:
+    shown = ", ".join(range_text(span, length) for span in parts.ranges[:3])
+    return f"{shown} and {len(parts.ranges) - 3} more ranges" if len(parts.ranges) > 3 else shown
+
+
+def _alike(messages: Mapping[int, str]) -> list[tuple[str, Parts]]:
+    """Parts by what is said of them: a query that is wrong is so for every part."""
+    found: dict[str, list[int]] = {}
+    for part, message in messages.items():
+        found.setdefault(message, []).append(part)
+    return [(message, Parts.single(*parts)) for message, parts in found.items()]

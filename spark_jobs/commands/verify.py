@@ -30,7 +30,7 @@ def command(
         if sys.stderr.isatty():
             print(f"\r{name}: {done} of {of} parts ".ljust(60), end="" if done < of else "\r", file=sys.stderr)
 
-    with engine_of(workspace) as (engine, _):
+    with engine_of(workspace, views, "view") as (engine, _):
         from spark_jobs.verify import verify
 
         found = verify(engine, names_of(engine, views, "view"), progress)
@@ -46,6 +46,10 @@ def command(
                 rows = [tuple(str(value) for value in item.values()) for item in different]
                 table(("table", "part", "expected rows", "actual rows"), rows)
             waiting = f" {plural(found.stale, 'part')} that wait for a step were left out." if found.stale else ""
+            if found.beyond:
+                waiting += (
+                    f" {plural(found.beyond, 'part')} cannot be checked: what they were computed from is not kept."
+                )
             said = f"{plural(found.checked, 'part')} checked, {plural(len(different), 'difference')}."
             say(said + waiting, "red" if different else "green")
         if different:

@@ -99,6 +99,7 @@ def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Shell,
     found = json.loads(call("quarantine", "sales", "--json"))
     assert [row["file"] for row in found["rows"]] == ["landing/sales2.csv"]
     assert "yesterday" in call("quarantine")
+    assert "1 row cannot be placed and stays set aside" in call("quarantine", "release", "sales")
     assert json.loads(call("status", "--json"))["tables"][0]["quarantined"] == 1
     assert "sales: 1 row set aside" in call("status")
     call("run")
@@ -117,6 +118,7 @@ def test_a_query_that_fails_names_its_place_and_holds_up_nobody_else(call: Shell
     (tmp_path / "view_defs" / "bad.yaml").write_text(bad)
     shown = call("run", code=1)
     assert "broken[2026-10-03T10:02]  failed: view_defs/bad.yaml:5:" in shown
+    assert "broken: 1 part failed; `partwise status broken`" in shown
     assert "sold_so_far[2026-10-03T10:00..2026-10-03T10:02]" in shown
     assert "broken[2026-10-03T10:00..2026-10-03T10:01]" in shown
     why = call("why", "broken", "2026-10-03T10:02")
