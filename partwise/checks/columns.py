@@ -15,8 +15,8 @@ def _static(ok: bool, message: str, observed: Any) -> Question:
 
 def _exists(name: str, given: Given) -> Question:
     ok = given["column"].lower() in {n.lower() for n in given.columns}
-    said = "there is" if ok else f"the columns are {', '.join(given.columns)}; there is no"
-    return _static(ok, f"{said} column {given['column']}", list(given.columns))
+    said = "there is" if ok else f"the columns are {', '.join(given.own)}; there is no"
+    return _static(ok, f"{said} column {given['column']}", given.own)
 
 
 def _type(name: str, given: Given) -> Question:
@@ -28,7 +28,7 @@ def _type(name: str, given: Given) -> Question:
 
 
 def _column_list(name: str, given: Given) -> Question:
-    have = list(given.columns)
+    have = given.own
     if name.endswith("ordered_list"):
         wanted = list(given["column_list"])
         ok = have == wanted
@@ -40,7 +40,7 @@ def _column_list(name: str, given: Given) -> Question:
 
 def _column_count(name: str, given: Given) -> Question:
     exact = {"min_value": given.get("value"), "max_value": given.get("value")}
-    found = judged(exact if name.endswith("_equal") else given.arguments, "number of columns", len(given.columns))
+    found = judged(exact if name.endswith("_equal") else given.arguments, "number of columns", len(given.own))
     return _static(found.ok, found.message, found.observed)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from partwise.checks import phrases
 from partwise.checks.sql_text import all_of, quoted
 from partwise.checks.types import is_number, is_text, shown_type
+from partwise.storage.schema import PART, PART_TIMESTAMP
 
 Arguments = Mapping[str, Any]
 #: Columns of a table with their types, as `partwise.storage.schema.fields` gives them.
@@ -51,6 +52,8 @@ class Given:
 
     def __init__(self, arguments: Arguments, columns: Columns) -> None:
         self.arguments, self.columns = arguments, columns
+        #: What people defined; the columns of every table are there to be compared with.
+        self.own = [name for name in columns if name not in (PART, PART_TIMESTAMP)]
         self._names = {name.lower(): name for name in columns}
 
     def __getitem__(self, key: str) -> Any:
@@ -68,7 +71,7 @@ class Given:
     def name(self, given: str) -> str:
         found = self._names.get(given.lower())
         if found is None:
-            raise Mismatch(f"there is no column {given}; the columns are {', '.join(self.columns)}")
+            raise Mismatch(f"there is no column {given}; the columns are {', '.join(self.own)}")
         return found
 
     def kind(self, given: str) -> Any:

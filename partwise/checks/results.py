@@ -67,8 +67,9 @@ class Checked:
     def message(self) -> str:
         """One line for reports."""
         first, *others = self.failures or self.warnings
-        more = f" (and {len(others)} more failed)" if others else ""
-        return f"check failed: {first.message}{more}"
+        word = "failed" if self.failures else "warned"
+        more = f" (and {len(others)} more {word})" if others else ""
+        return f"check {word}: {first.message}{more}"
 
     def accepted(self, who: str) -> Checked:
         return replace(self, accepted_by=who)

@@ -8,11 +8,10 @@ from typing import Any
 
 from partwise.checks.catalog import Argument, Expectation, expectations, left_out
 from partwise.definitions.definitions import Check
-from partwise.definitions.names import RESERVED
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.shape import Reporter, shown
 from partwise.definitions.yaml_text import Node
-from partwise.sql.columns import unknown
+from partwise.sql.columns import EVERYWHERE, unknown
 from partwise.sql.parse import SqlProblem, parse, tokenise
 
 _HINT = "for example - expect_column_values_to_not_be_null: {column: src}"
@@ -130,7 +129,7 @@ def check_columns(
     if columns is None:
         return
     known = list(columns)
-    there = {c.lower() for c in known} | RESERVED
+    there = {c.lower() for c in known} | EVERYWHERE
     for argument, wanted in expectations()[name].arguments.items():
         value = arguments.get(argument)
         one = [value] if wanted.type == "column" else value if wanted.type == "columns" else []
@@ -140,9 +139,9 @@ def check_columns(
                 path = (name, argument) if wanted.type == "column" else (name, argument, at)
                 yield report(where.walk(path)[1], "unknown-column", f"the table has no column {column}", hint)
     if condition := arguments.get("row_condition"):
-        place = where.walk((name, "row_condition"))[1]
+        written = where.walk((name, "row_condition"))[1]
         for problem in _condition(str(condition), tuple(known)):
-            yield report(place, problem.code, f"row_condition: {problem.message}", problem.hint)
+            yield report(written, problem.code, f"row_condition: {problem.message}", problem.hint)
 
 
 def _condition(text: str, columns: tuple[str, ...]) -> tuple[SqlProblem, ...]:

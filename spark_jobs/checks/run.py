@@ -25,7 +25,7 @@ from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure, message_of
 
 #: Failing rows are kept for so many parts of a step; of the others the counts tell enough.
 MOST_PARTS = 50
-_HIDDEN = (schemas.PART, schemas.PART_TIMESTAMP, "_file")
+_FILE = "_file"  # which file brought a row of a source
 _N = "__n"
 
 
@@ -50,7 +50,7 @@ def check_parts(
 
     What somebody accepted, this very content, is not held back.
     """
-    columns = {name: kind for name, kind in schemas.fields(schema) if name not in _HIDDEN}
+    columns = {name: kind for name, kind in schemas.fields(schema) if name != _FILE}
     asked: list[Question | Exception | None] = [_asked(check, columns) for check in checks]
     questions = {at: q for at, q in enumerate(asked) if isinstance(q, Question)}
     values = _values(rows, questions)
@@ -167,7 +167,8 @@ def _failing(
         some = some.where(f"{_N} > 1").drop(_N)
     else:
         some = some.where(asked.failing)
-    shown = [*columns, *(["_file"] if "_file" in rows.columns else [])]
+    shown = [name for name in columns if name not in (schemas.PART, schemas.PART_TIMESTAMP)]
+    shown += [_FILE] if _FILE in rows.columns else []
     texts = some.select(schemas.PART, F.to_json(F.struct(*(F.col(schemas.quoted(c)) for c in shown))).alias("text"))
     ranked = texts.withColumn("n", F.expr(f"row_number() OVER (PARTITION BY {schemas.PART} ORDER BY text)"))
     found: dict[int, list[str]] = {}
@@ -179,7 +180,7 @@ def _failing(
 def _named(text: str, files: Mapping[int, str]) -> str:
     """A row with the name of the file that brought it."""
     row = json.loads(text)
-    number = row.pop("_file", None)
+    number = row.pop(_FILE, None)
     return json.dumps(row | ({"file": files[number]} if number in files else {}), ensure_ascii=False)
 
 
