@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from tests.page.conftest import Client, Site
-from tests.page.serve import PlaceAt, Runs, create_app, workspace
+from tests.page.serve import ROOT, PlaceAt, Runs, create_app, workspace
 from tests.page.warehouse import TEN, every_state
 
 QUESTIONS = [
@@ -154,6 +155,18 @@ def test_nothing_is_loaded_from_elsewhere(client: Client, site: Site) -> None:
     policy = client.get("/").headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "frame-ancestors 'self'" in policy
+
+
+def test_every_module_that_the_page_begins_with_is_fetched_at_once() -> None:
+    """One that only another one names would be asked for when that has come: a round trip more until the first cells."""
+    folder = ROOT / "plugins/partwise_page/static"
+    todo, needed = ["main.js"], set()
+    while todo:
+        found = re.findall(r'^import .* from "\./(.+)";', (folder / todo.pop()).read_text(), re.MULTILINE)
+        todo += set(found) - needed
+        needed |= set(found)
+    named = set(re.findall(r'modulepreload" href="static/(.+?)"', (folder / "index.html").read_text()))
+    assert named == needed
 
 
 def test_without_a_ledger_it_says_so(tmp_path: Path) -> None:

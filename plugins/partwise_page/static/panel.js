@@ -50,7 +50,7 @@ export function openPart(table, part, wanted) {
         ["Because of", found.reason],
         ["Written by", found.writer],
       ]),
-      found.failure ? make("div.failure", {}, make("h3", {}, `Failed: ${found.failure.kind}`), make("pre", {}, found.failure.message)) : null,
+      failure(found),
       checks(found.checks),
       runs,
       make("h3", {}, "Lineage"),
@@ -104,6 +104,12 @@ function changedOf(found) {
   const newer = found.computed_from.filter((item) => item.changed.length);
   if (!newer.length) return null;
   return make("p", {}, chip("stale", "changed since it was computed"), " ", newer.map((item) => `${item.table}: ${item.changed.join(", ")}`).join("; "));
+}
+
+// Why it failed, unless its checks say the same again.
+function failure({ failure: why, checks: lines }) {
+  if (!why || lines.some((line) => !line.ok && why.message.includes(line.message))) return null;
+  return make("div.failure", {}, make("h3", {}, `Failed: ${why.kind}`), make("pre", {}, why.message));
 }
 
 // What is against the checks of the part, with a sample of its rows.
