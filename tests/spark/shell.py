@@ -14,7 +14,7 @@ from partwise.cli import main
 
 class Shell:
     def __init__(self, at: Path, definitions: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-        self.at, self._capsys = at, capsys
+        self.at, self._capsys, self.err = at, capsys, ""
         (at / "view_defs").mkdir(parents=True)
         (at / "landing").mkdir()
         (at / "partwise.yaml").write_text("")
@@ -27,6 +27,7 @@ class Shell:
         with pytest.raises(SystemExit) as ended:
             main(words)
         out, err = self._capsys.readouterr()
+        self.err = str(err)
         assert code in (None, ended.value.code), f"{words}: {err}{out}"
         return str(out) if ended.value.code in (0, 1) else str(err)
 
