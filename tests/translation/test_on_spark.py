@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from partwise.sql import splice
 from partwise.translation import MANY_ROWS, InputTable, QueryView, Translation, translate
+from spark_jobs.trouble import SPARK_ERRORS
 from tests.translation import pattern_oracle, window_oracle
 from tests.translation.duck import Row, Runner, catch_up, repair
 from tests.translation.test_patterns_random import TABLE as PATTERN_TABLE
@@ -97,7 +97,7 @@ def check_fast(runner: Runner, translation: Translation, pattern: Any, history: 
     groups = [r["g"] if pattern.grouped else None for r in kept]
     assert helper.fast_update is not None
     if len(set(groups)) < len(groups):
-        with pytest.raises(PySparkException, match=MANY_ROWS):
+        with pytest.raises(SPARK_ERRORS, match=MANY_ROWS):
             runner.run_text(helper.fast_update, "j", part)
     else:
         key = pattern.grouped and None not in groups
