@@ -77,17 +77,7 @@ class Shape:
                 return prefix + register.key
             if state < self.machine.first_plus:
                 return str(state + 1)
-        if measure not in register.fields:
-            return self._of_one_row(measure, prefix)
         return prefix + register.fields[measure]
-
-    def _of_one_row(self, measure: Measure, prefix: str) -> str:
-        """A measure of a run that is one row: that row is the group's newest."""
-        assert measure.value is not None
-        last = prefix + self.last[measure.value.write(quoted)][0]
-        if measure.kind == "count":
-            return f"IF({last} IS NULL, 0, 1)"
-        return f"CAST({last} AS {measure.type.upper()})" if measure.kind == "sum" and measure.type else last
 
 
 def shape(
@@ -105,7 +95,6 @@ def shape(
     counted = LENGTH in measures and first < machine.size  # without a plus the length is known
     registers = []
     for states in layout.registers:
-        one_row = states == (0,) and first > 0
         many = len(layout.registers) > 1
         suffix = "_" + "_".join(machine.variables[s].name for s in states) if many else ""
         flag = any(s in layout.shared for s in states)
@@ -115,9 +104,7 @@ def shape(
         fields = {
             m: quoted(names.new(wished + suffix))
             for m, wished in measures.items()
-            if not flag
-            and not (one_row and m.value is not None and m.value.write(quoted) in last)
-            and any(_has_column(m, s, first, by_count, counted) for s in states)
+            if not flag and any(_has_column(m, s, first, by_count, counted) for s in states)
         }
         registers.append(Register(states, key, by_count, flag, fields))
     named = {text: (quoted(names.new(wished)), kind) for text, (wished, kind) in last.items()}

@@ -112,12 +112,12 @@ def test_every_aggregate(spark: SparkSession, strategy: str) -> None:
     """In groups of a few aggregates, with a late row."""
     wanted = [a for a in window_oracle.ALL if not (a.stuck and strategy != "recompute")]
     rng = random.Random(strategy)
-    for start in range(0, len(wanted), 12):
-        some = tuple(wanted[start : start + 12])
+    for start in range(0, len(wanted), 10):
+        some = tuple(wanted[start : start + 10])
         if strategy == "subtract" and not any(a.exact for a in some):
             continue
         query = window_oracle.WindowQuery(
-            some, "g", ("h >= 0", lambda row: True), ("", lambda rows: True), 2, 1, strategy, start == 12
+            some, "g", ("h >= 0", lambda row: True), ("", lambda rows: True), 2, 1, strategy, start == 10
         )
         check_window(spark, query, rng)
 

@@ -44,12 +44,3 @@ def test_not_with_aggregates_of_one_variable() -> None:
     query = "SELECT g, COUNT(c.*) AS c, COUNT(d.*) AS d, COUNT(*) AS n FROM s PATTERN [c+, d+] WHERE c.x > 1 AND d.x > 2 GROUP BY g"
     assert not any(name.startswith("reached") for name in columns(query))
     assert shown(query, [2, 3, 3, 2, 3]) == [None, (1, 1, 2), (2, 1, 3), None, (4, 1, 5)]
-
-
-def test_a_run_of_one_row_is_the_newest_row() -> None:
-    """Which is kept anyway for the next one to compare with: no sum, no count, no minimum of its own."""
-    query = "SELECT g, SUM(x) AS s, MIN(x) AS low, COUNT(x) AS c, FIRST(x) AS f FROM s PATTERN [a, b, c] WHERE b.x < a.x AND c.x >= b.x GROUP BY g"
-    made = columns(query)
-    assert [name for name in made if name.endswith("_a")] == ["state_a"]
-    assert "last_x" in made
-    assert shown(query, [5, 3, 4, 2, 2]) == [None, None, (12, 3, 3, 5), None, (8, 2, 3, 4)]

@@ -147,12 +147,6 @@ ALL = (
     Aggregate("SUM(b)", _sum("b"), True),
     Aggregate("SUM(f)", _sum("f"), False),
     Aggregate("SUM(x) FILTER (WHERE d > 0)", lambda rows: _sum("x")([r for r in rows if r["d"] is not None and r["d"] > 0]), True),
-    Aggregate("MAX(x) FILTER (WHERE d > 0)", lambda rows: _best(max, "x")(_positive(rows)), False),
-    Aggregate("AVG(d) FILTER (WHERE d > 0)", lambda rows: _decimal_avg(_positive(rows)), True),
-    Aggregate("LAST(x) FILTER (WHERE d > 0)", lambda rows: _positive(rows)[-1]["x"] if _positive(rows) else None, False),
-    Aggregate("ARG_MIN(x, d) FILTER (WHERE d > 0 OR x > 1)", lambda rows: _by(min, "x", "d")([r for r in rows if r in _positive(rows) or (r["x"] or 0) > 1]), False),
-    Aggregate("STDDEV_POP(x) FILTER (WHERE d > 0)", lambda rows: _spread(statistics.pstdev, "x", 1)(_positive(rows)), True),
-    Aggregate("MEDIAN(x) FILTER (WHERE d > 0)", lambda rows: _percentile(0.5, "x")(_positive(rows)), False),
     Aggregate("SUM(x + 1)", lambda rows: sum(v + 1 for v in there(rows, "x")) if there(rows, "x") else None, True),
     Aggregate("AVG(x)", _avg("x"), True),
     Aggregate("AVG(d)", _decimal_avg, True),
@@ -183,6 +177,16 @@ ALL = (
     Aggregate("PERCENTILE(d, 0.25)", _percentile(0.25, "d"), False),
     Aggregate("SUM(x) / COUNT(*)", lambda rows: sum(there(rows, "x")) / len(rows) if there(rows, "x") else None, True),
     Aggregate("COALESCE(MAX(x), 0) - MIN(x)", lambda rows: max(there(rows, "x")) - min(there(rows, "x")) if there(rows, "x") else None, False),
+)  # fmt: skip
+
+#: FILTER in front of every way to split an aggregate.
+FILTERED = (
+    Aggregate("MAX(x) FILTER (WHERE d > 0)", lambda rows: _best(max, "x")(_positive(rows)), False),
+    Aggregate("AVG(d) FILTER (WHERE d > 0)", lambda rows: _decimal_avg(_positive(rows)), True),
+    Aggregate("LAST(x) FILTER (WHERE d > 0)", lambda rows: _positive(rows)[-1]["x"] if _positive(rows) else None, False),
+    Aggregate("ARG_MIN(x, d) FILTER (WHERE d > 0 OR x > 1)", lambda rows: _by(min, "x", "d")([r for r in rows if r in _positive(rows) or (r["x"] or 0) > 1]), False),
+    Aggregate("STDDEV_POP(x) FILTER (WHERE d > 0)", lambda rows: _spread(statistics.pstdev, "x", 1)(_positive(rows)), True),
+    Aggregate("MEDIAN(x) FILTER (WHERE d > 0)", lambda rows: _percentile(0.5, "x")(_positive(rows)), False),
 )  # fmt: skip
 
 
