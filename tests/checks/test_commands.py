@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def call(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, c
     return Shell(tmp_path, DEFINITIONS, monkeypatch, capsys)
 
 
-def test_what_failed_is_shown(call: Shell) -> None:
+def test_what_failed_is_shown_and_can_be_accepted(call: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ["2026-10-03T10:00:00,tea,1", f"{ONE}:00,tea,500", f"{TWO}:00,tea,-3", "2026-10-03T10:03:00,tea,0"]
     call.land("a.csv", HEAD, *rows)
     shown = call("run", code=1)
@@ -65,6 +66,29 @@ def test_what_failed_is_shown(call: Shell) -> None:
     assert states == {"sales": 1, "sold": 1, "report": 0}
     counts = [line.split() for line in call("checks").splitlines()]
     assert ["sold", "1", "1"] in counts  # failed and warned
+    found = call.json("checks", "sold")["tables"][0]
+    assert (found["failed"], found["warned"], found["parts"][0]["part"]) == (1, 1, ONE)
+
+    accepted = call("run", "--accept", "sold", ONE)
+    assert f"sold[{ONE}] is accepted by" in accepted
+    assert json.loads(call("query", f"SELECT pieces FROM sold WHERE part_timestamp = '{ONE}'", "--json")) == [
+        {"pieces": 500}
+    ]
+    assert call.json("why", "sold", ONE)["checks"]["accepted_by"]
+    call("run", "--accept", "sold", ONE, code=1)
+    assert "There is nothing to accept" in call.err
+    call("run", "--accept", "sales", TWO)
+    assert json.loads(call("query", "SELECT SUM(items) AS n FROM report", "--json")) == [{"n": 3}]
+    assert call.json("verify")["different"] == []
+
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    call("checks", "--open")
+    assert opened == [(tmp_path / "data_docs" / "index.html").as_uri()]
+    assert "sold" in (tmp_path / "data_docs" / "index.html").read_text()
+    pages = [page.read_text() for page in (tmp_path / "data_docs" / "validations").rglob("*.html")]
+    assert len(pages) == 6
+    assert any("500" in page for page in pages)
 
 
 CASE = """
