@@ -78,6 +78,7 @@ def test_a_click_tells_why_and_leads_on_through_the_lineage(open_page: Open) -> 
     panel = page.locator("#panel")
     expect(panel.locator(".why")).to_contain_text("failed its checks")
     expect(panel).to_contain_text("2 of 3 rows have no src")
+    expect(panel.locator(".checks pre")).to_contain_text('{"loss": 7}')
     expect(panel.locator(".facts")).to_contain_text("late rows in measurements")
     assert page.url.endswith("#table=by_minute&part=2026-10-03T10:42")
     panel.get_by_label("Feeds").get_by_role("button", name="10:42").first.click()
