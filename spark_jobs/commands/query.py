@@ -44,8 +44,12 @@ def command(
       partwise query "SELECT count(*) FROM measurements" --as-of '2 hours'
     """
     where = workspace_of(workspace)
-    tables = _tables(where, sql, as_of)
-    found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
+    tables, absent = _tables(where, sql, as_of)
+    try:
+        found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
+    except Stop as why:
+        then = "at that moment" if as_of else "yet"
+        raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
     if json:
         as_json([dict(zip(found.columns, map(_plain, row), strict=True)) for row in found.rows])
     elif csv:
@@ -56,8 +60,11 @@ def command(
         table(found.columns, [[_text(value) for value in row] for row in found.rows])
 
 
-def _tables(where: Workspace, sql: str, as_of: str | None) -> dict[str, Pin]:
-    """Every table at its version of one moment; of sources only the parts that existed by then."""
+def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pin], list[str]]:
+    """Every table at its version of one moment; of sources only the parts that existed by then.
+
+    Beside them, tables that the text seems to mention and that had no part by then.
+    """
     from partwise.ledger.moment import readable
     from partwise.storage.paths import table_path
     from partwise.storage.query import Pin, mentioned
@@ -69,11 +76,13 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> dict[str, Pin]:
     with ledger_of(where, now) as ledger:
         moment = None if as_of is None else moment_of(as_of, now, "--as-of")
         _check_promise(ledger, moment, where.settings)
-        found = readable(ledger.database, definitions.usable, mentioned(sql, definitions.usable), moment)
-    return {
+        asked = mentioned(sql, definitions.usable)
+        found = readable(ledger.database, definitions.usable, asked, moment)
+    pins = {
         name: Pin(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
         for name, at in found.items()
     }
+    return pins, [name for name in asked if name not in found]
 
 
 def _check_promise(ledger: Ledger, moment: float | None, settings: Settings) -> None:

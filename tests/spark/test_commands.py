@@ -86,6 +86,8 @@ def test_a_day_at_the_shell(call: Shell, tmp_path: Path) -> None:
     assert "late rows" in call("status")
     assert call("query", total, "--csv").split() == ["pieces", "11"]
     assert json.loads(call("query", total, "--json", "--as-of", before)) == [{"pieces": 6}]
+    call("query", total, "--as-of", "2020-01-01", code=1)
+    assert "Without any part at that moment: sold_so_far" in call.err
     assert json.loads(call("verify", "--json")) == {"checked": 6, "different": [], "stale": 0, "expired": 0}
     assert "0 differences" in call("verify")
     found = json.loads(call("reconcile", "--json"))
