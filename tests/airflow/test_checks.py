@@ -97,6 +97,7 @@ def airflow(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
         PySparkOperator, "execute_callable", lambda task: task.python_callable(**task.op_kwargs, spark=spark)
     )
     monkeypatch.setenv("PARTWISE_WORKSPACE", str(tmp_path / "ws"))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_CONNECT", '{"conn_type": "spark"}')  # no Connect server to wait for
     return Airflow(tmp_path / "ws", spark)
 
 
