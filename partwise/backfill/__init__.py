@@ -4,7 +4,7 @@ Everything here is pure: the ledger is asked through `World`. Recording one is `
 carrying it out `spark_jobs.backfill`.
 """
 
-from partwise.backfill.asked import Asked, BadRange, World, ask, parse
+from partwise.backfill.asked import Asked, BadRange, World, ask, parse, served
 from partwise.backfill.bar import about, bar
 from partwise.backfill.estimate import Estimate, StepTime, estimate
 from partwise.backfill.scope import closure, grown
@@ -22,4 +22,5 @@ __all__ = [
     "estimate",
     "grown",
     "parse",
+    "served",
 ]

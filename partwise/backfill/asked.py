@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from partwise.backfill.earlier import Earlier, earlier
+from partwise.backfill.scope import closure
 from partwise.parts import FOREVER, BadTime, Parts, Range, duration_text, parse_part, part_text, range_text
 from partwise.plan.next import Next, needs_of, next_text, parts_text, through_helpers
-from partwise.plan.reach import first_part
+from partwise.plan.reach import PartFacts, first_part
 from partwise.tables import Graph
 
 
@@ -76,6 +77,8 @@ def parse(text: str, length: int, first: int | None, last: int | None) -> Range:
 def ask(world: World, name: str, span: Range, upstream: bool = False) -> Asked:
     """Which parts a backfill of `span` means. Raises BadRange if it means none."""
     view, start = world.graph[name], world.start(name)
+    if view.helper_of is not None:
+        raise BadRange(_not_a_helper(world, name, span))
     if span.lo * view.length > world.now:
         raise BadRange(
             f"{_shown(world, name, span)} is in the future: {part_text(int(world.now) // view.length, view.length)} is now."
@@ -107,6 +110,22 @@ def ask(world: World, name: str, span: Range, upstream: bool = False) -> Asked:
         elif waiting:
             first[other] = waiting
     return Asked(name, span, requested, first, moved.starts, tuple(_notes(world, name, span, parts, moved)))
+
+
+def served(graph: Graph, facts: PartFacts, helper: str, span: Range) -> tuple[str, Parts]:
+    """The view that a helper serves, and the parts of it that these parts of the helper reach.
+
+    To people the two are one thing: they ask for parts of the view, and its helpers come along.
+    """
+    view = graph[helper].helper_of
+    assert view is not None
+    return view, closure(graph, facts.start, facts.existing, {helper: Parts.of(span)}).get(view, Parts())
+
+
+def _not_a_helper(world: World, name: str, span: Range) -> str:
+    view, parts = served(world.graph, world, name, span)
+    reads = f", for example {_shown(world, view, Range(parts.first, parts.last))}" if parts else ""
+    return f"{name} is a helper of {view}: backfill {view}{reads}. With --upstream its helpers are computed again, too."
 
 
 def required(world: World, wanted: Mapping[str, Parts], through_itself: bool = True) -> dict[str, Parts]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from partwise.backfill import served
 from partwise.ledger.as_defined import Snapshot
 from partwise.ledger.define import Changes
 from partwise.parts import Parts
@@ -16,13 +17,17 @@ from partwise.tables import Graph
 
 @dataclass(frozen=True)
 class Planned:
-    """`next` tells of each view (helpers aside) the part it builds after all of this."""
+    """`next` tells of each view (helpers aside) the part it builds after all of this.
+
+    `repair`: a view and those of its parts that repair the first of the steps that are left to people.
+    """
 
     graph: Graph
     plan: Plan
     follows: Mapping[str, Parts]
     next: tuple[Next, ...]
     changes: Changes
+    repair: tuple[str, Parts] | None = None
 
 
 def planned(snapshot: Snapshot, only: Collection[str] | None = None) -> Planned:
@@ -43,4 +48,14 @@ def planned(snapshot: Snapshot, only: Collection[str] | None = None) -> Planned:
         if graph[name].helper_of is None
     )
     follows = {name: parts for name, parts in ahead.follows.items() if scope is None or name in scope}
-    return Planned(graph, plan, follows, nexts, snapshot.changes)
+    return Planned(graph, plan, follows, nexts, snapshot.changes, _repair(snapshot, plan))
+
+
+def _repair(snapshot: Snapshot, plan: Plan) -> tuple[str, Parts] | None:
+    for step in plan.manual:
+        if snapshot.graph[step.table].helper_of is None:
+            return step.table, Parts.of(step.parts)
+        view, parts = served(snapshot.graph, snapshot.facts, step.table, step.parts)
+        if parts:
+            return view, parts
+    return None

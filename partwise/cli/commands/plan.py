@@ -114,11 +114,10 @@ def _show(found: Planned) -> None:
     if plan.manual:
         heading("Left to you (repair: manual)")
         _steps(found, plan.manual)
-        first = plan.manual[0]
-        say(
-            f"  `partwise backfill {first.table} {range_text(first.parts, graph[first.table].length)}` repairs it.",
-            "dim",
-        )
+    if found.repair:
+        name, parts = found.repair
+        span = range_text(Range(parts.first, parts.last), graph[name].length)
+        say(f"  `partwise backfill {name} {span}` repairs the first of them.", "dim")
     if plan.blocked:
         heading("Blocked")
         for item in plan.blocked:
