@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partwise.definitions import Definitions, View
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the translator chose, and what it would choose if it knew how many rows and groups there are."""
+    """How a query is kept and why, and whether today's counts speak for another way."""
 
     chosen: Choice
     advice: str
@@ -111,29 +111,24 @@ def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
 
 
 def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer | None:
-    """The choice of a strategy is not part of the definition, so the translator is asked once more."""
     view = definitions.tables.get(name)
-    if not isinstance(view, View) or view.query is None:
+    if not isinstance(view, View) or view.chosen is None:
         return None
-    from partwise.definitions.translated import question
-    from partwise.ledger.reports import usual_rows
-    from partwise.translation import TranslationError, translate
+    return Answer(view.chosen, _advice(snapshot, view), view.notes)
 
-    tables = {each.lower(): table for each, table in definitions.tables.items()}
-    known = {each: table.columns for each, table in tables.items() if isinstance(table, View)}
-    asked, inputs = question(view, tables, known)
-    graph, panes = snapshot.graph, f"{name}__panes"
-    groups = usual_rows(snapshot.r, panes if panes in graph.tables else name)
-    own = [graph[n] for n in graph.order if n == name or graph[n].helper_of == name]
-    read = {n.lower() for table in own for n in table.input_names} & inputs.keys()
-    sized = {**inputs, **{n: replace(inputs[n], rows=usual_rows(snapshot.r, inputs[n].name)) for n in read}}
-    informed = replace(asked, strategy=None, groups=groups)
-    try:
-        answer = translate(asked, inputs)
-        nothing_new = (informed, sized) == (asked, inputs)
-        better = answer.choice if nothing_new else translate(informed, sized).choice
-    except TranslationError:
-        return None
-    same = better.strategy == answer.choice.strategy
-    advice = "" if same else f"By the counts in the ledger {better.strategy} would cost less ({better.why}). "
-    return Answer(answer.choice, advice and f"{advice}To have it: strategy: {better.strategy}", answer.notes)
+
+def _advice(snapshot: Snapshot, view: View) -> str:
+    """Where today's counts speak for another strategy."""
+    if view.shape is None or view.chosen is None:
+        return ""
+    from partwise.ledger.reports import usual_rows
+    from partwise.translation.strategy import by_counts
+
+    rows, panes = usual_rows(snapshot.r, view.shape.table), f"{view.name}__panes"
+    if rows is None:
+        return ""
+    better = by_counts(view.shape, rows, usual_rows(snapshot.r, panes) if panes in snapshot.graph.tables else None)
+    if better.strategy == view.chosen.strategy:
+        return ""
+    advice = f"By the counts in the ledger {better.strategy} would cost less ({better.why})."
+    return f"{advice} To have it: strategy: {better.strategy}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from partwise.definitions.places import Place, Placed
 from partwise.definitions.problems import Problem
 from partwise.sql.references import FoundReferences
 from partwise.tables import Graph, Start
+
+if TYPE_CHECKING:
+    from partwise.translation.model import Choice, Strategy, WindowShape
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+`?([A-Za-z_]\w*)", re.IGNORECASE)
 
@@ -113,7 +117,9 @@ class View:
     `columns` are the names of its result where they are known for sure. `helper_of` names the view that
     this one was generated for. Of a translated query `initialize` and `update` are generated, too; `keep_parts`,
     `optional`, `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are then as in
-    `partwise.translation.model.GeneratedView`.
+    `partwise.translation.model.GeneratedView`. A window that can be kept in several ways has `variants`; the generated
+    statements are those of the one that is `chosen`, `notes` say more of it, `shape` is what choosing by counts has
+    to know, and `mark` says which query it is, however it is kept: a choice holds as long as that stays.
     """
 
     name: str
@@ -144,10 +150,59 @@ class View:
     unique_by: tuple[str, ...] = ()
     single_pass: str | None = None
     sketches: tuple[str, ...] = ()
+    chosen: Choice | None = None
+    notes: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    shape: WindowShape | None = None
+    mark: str = ""
 
     @property
     def statements(self) -> tuple[Statement, ...]:
         return tuple(s for s in (self.initialize, self.update) if s is not None)
+
+    def way(self, strategy: str) -> Way | None:
+        """A way to keep this window; None where it is not possible, or the only one."""
+        return next((variant.way for variant in self.variants if variant.strategy == strategy), None)
+
+    def made_as(self, made: View) -> View:
+        """This view with the statements that were generated for it."""
+        return replace(
+            self,
+            initialize=made.initialize,
+            update=made.update,
+            optional=made.optional,
+            fast_update=made.fast_update,
+            unique_update=made.unique_update,
+            unique_by=made.unique_by,
+            single_pass=made.single_pass,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to keep a window: its generated statements (in `made`), its helpers, and what to say of it."""
+
+    made: View
+    helpers: tuple[View, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way to keep a window, packed: commands read all definitions, but hardly ever a way that is not taken."""
+
+    strategy: Strategy
+    packed: bytes
+
+    @classmethod
+    def of(cls, strategy: Strategy, way: Way) -> Variant:
+        return cls(strategy, pickle.dumps(way))
+
+    @property
+    def way(self) -> Way:
+        found = pickle.loads(self.packed)
+        assert isinstance(found, Way)
+        return found
 
 
 Definition = Source | Dimension | View
@@ -185,6 +240,22 @@ class Definitions:
         """A helper is as good as the view that it serves."""
         served = definition.helper_of if isinstance(definition, View) else None
         return (served or definition.name).lower() in self.broken
+
+    def with_strategies(self, chosen: Mapping[str, Choice]) -> Definitions:
+        """The same definitions with windows kept in these ways, by view; what is not possible stays as it is."""
+        tables, helpers = dict(self.tables), dict(self.helpers)
+        for name, choice in chosen.items():
+            view = tables.get(name)
+            if not isinstance(view, View) or view.strategy != "auto" or view.chosen in (None, choice):
+                continue
+            if view.chosen is not None and view.chosen.strategy == choice.strategy:
+                tables[name] = replace(view, chosen=choice)
+            elif (way := view.way(choice.strategy)) is not None:
+                tables[name] = replace(view.made_as(way.made), chosen=choice, notes=way.notes)
+                helpers = {n: helper for n, helper in helpers.items() if helper.helper_of != name}
+                helpers |= {helper.name: helper for helper in way.helpers}
+        same = all(tables[name] is view for name, view in self.tables.items())
+        return self if same else replace(self, tables=tables, helpers=helpers)
 
     def graph(self) -> Graph:
         """The usable tables as the planner sees them."""

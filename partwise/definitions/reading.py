@@ -110,7 +110,9 @@ class Reading:
                 self.problems += answer.problems
                 tables[name] = answer.view
                 helpers |= {helper.name: helper for helper in answer.helpers if helper.name.lower() not in tables}
-                self.problems += [_taken(h, tables[h.name.lower()]) for h in answer.helpers if h.name.lower() in tables]
+                self.problems += [
+                    _taken(h, tables[h.name.lower()]) for h in answer.possible if h.name.lower() in tables
+                ]
                 analyses = dict(answer.analyses or {})
             definition = tables[name]
             if isinstance(definition, View):

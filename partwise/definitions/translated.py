@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View
+from partwise.definitions.definitions import Definition, Dimension, Source, Statement, Variant, View, Way
+from partwise.definitions.fingerprint import fingerprint
 from partwise.definitions.places import Place, Placed
 from partwise.definitions.problems import Problem, Severity
 from partwise.parts import part_text
@@ -26,6 +27,12 @@ class Translated:
     helpers: tuple[View, ...] = ()
     problems: tuple[Problem, ...] = ()
     analyses: Mapping[str, Analysis] | None = None
+    others: tuple[View, ...] = ()  # helpers of other strategies
+
+    @property
+    def possible(self) -> tuple[View, ...]:
+        """Helpers that the view has now or may have with another strategy, each name once."""
+        return tuple({helper.name: helper for helper in (*self.others, *self.helpers)}.values())
 
 
 def translate_view(
@@ -37,7 +44,7 @@ def translate_view(
     from partwise.translation.model import TranslationError
 
     try:
-        return _with_answer(view, translate(*question(view, tables, columns)))
+        return _with_answer(view, translate(*question(view, tables, columns)), tables)
     except TranslationError as why:
         return Translated(view, problems=tuple(_said(view, p.offset, p.code, p.message, p.hint) for p in why.problems))
     except Exception as why:  # our own fault: say so, and go on with the other definitions
@@ -48,7 +55,7 @@ def translate_view(
 def question(
     view: View, tables: Mapping[str, Definition], columns: Mapping[str, tuple[str, ...] | None]
 ) -> tuple[QueryView, dict[str, InputTable]]:
-    """What the translator is asked. Nothing of it comes from the ledger: see docs/decisions/strategies.md."""
+    """What the translator is asked. Nothing of it comes from the ledger: what counts say is chosen afterwards."""
     from partwise.translation.model import QueryView
 
     assert view.query is not None
@@ -64,26 +71,37 @@ def question(
     return asked, {name: input_table(table, columns) for name, table in tables.items()}
 
 
-def _with_answer(view: View, answer: Translation) -> Translated:
+def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definition]) -> Translated:
     assert view.query is not None
     here = view.query.at(0)
-    final = next(v for v in answer.views if v.name == view.name)
-    helpers = tuple(_generated(v, view, here) for v in answer.views if v.name != view.name)
-    made = _generated(final, view, here)
+    ways = {each.strategy: _way(each.views, each.notes, view, here) for each in answer.variants}
+    taken = next((way for strategy, way in ways.items() if strategy == answer.choice.strategy), None)
+    chosen = taken or _way(answer.views, answer.notes, view, here)
+    made, helpers = chosen.made, chosen.helpers
     whole = replace(
-        view,
-        initialize=made.initialize,
-        update=made.update,
-        optional=made.optional,
-        fast_update=made.fast_update,
-        unique_update=made.unique_update,
-        unique_by=made.unique_by,
-        single_pass=made.single_pass,
+        view.made_as(made),
+        chosen=answer.choice,
+        notes=chosen.notes,
+        variants=tuple(Variant.of(strategy, way) for strategy, way in ways.items()),
+        shape=answer.shape,
+        mark=_mark(view, ways["recompute"], tables) if ways else "",
     )
     warnings = tuple(_problem(view, here, "query-warning", text, "", "warning") for text in answer.warnings)
     statements = {"initialize": made.initialize, "update": made.update}
     analyses = {key: analyse(s.text, s.index) for key, s in statements.items() if s is not None}
-    return Translated(whole, helpers, warnings, analyses)
+    return Translated(whole, helpers, warnings, analyses, tuple(h for way in ways.values() for h in way.helpers))
+
+
+def _way(made: Sequence[GeneratedView], notes: tuple[str, ...], view: View, here: Place) -> Way:
+    final = next(v for v in made if v.name == view.name)
+    helpers = tuple(_generated(v, view, here) for v in made if v.name != view.name)
+    return Way(_generated(final, view, here), helpers, notes)
+
+
+def _mark(view: View, plain: Way, tables: Mapping[str, Definition]) -> str:
+    """Of what the view means: comments do not count, its query, its part length and `partial` do."""
+    known = {**tables, **{helper.name.lower(): helper for helper in plain.helpers}}
+    return fingerprint(view.made_as(plain.made), known)
 
 
 def _start(made: GeneratedView, view: View) -> Start:

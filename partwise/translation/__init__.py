@@ -12,6 +12,8 @@ from partwise.translation.model import (
     QueryView,
     Translation,
     TranslationError,
+    Variant,
+    WindowShape,
 )
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "QueryView",
     "Translation",
     "TranslationError",
+    "Variant",
+    "WindowShape",
     "translate",
 ]
 

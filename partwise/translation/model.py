@@ -16,10 +16,7 @@ MANY_ROWS = "PARTWISE_MANY_ROWS"
 
 @dataclass(frozen=True, slots=True)
 class QueryView:
-    """A view written as `query:`. `part` is its part length in seconds.
-
-    `groups` is how many groups a part has (from the ledger, None if unknown): it helps to choose a strategy.
-    """
+    """A view written as `query:`. `part` is its part length in seconds."""
 
     name: str
     query: str
@@ -28,15 +25,13 @@ class QueryView:
     strategy: Strategy | None = None
     partial: bool = False
     start: str = "earliest"
-    groups: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class InputTable:
     """A table that a query may read. `columns`: name -> Spark type, None where the type (or all) is unknown.
 
-    `time` is the event time, `tie` the column that orders rows of equal time; `rows` is how many rows a part
-    has (from the ledger, None if unknown).
+    `time` is the event time, `tie` the column that orders rows of equal time.
     """
 
     name: str
@@ -45,7 +40,6 @@ class InputTable:
     columns: Mapping[str, str | None] | None = None
     time: str | None = None
     tie: str | None = None
-    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +119,40 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowShape:
+    """What choosing by counts has to know of a window, so that it needs no parser.
+
+    `table` is what the query reads, `ratio` of its parts make a pane, `panes` make a window, `per_slide` of them are
+    new in each part of the view. `rolls`: every aggregate can be subtracted.
+    """
+
+    table: str
+    ratio: int
+    panes: int
+    per_slide: int
+    rolls: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The views that one strategy makes of a window, in the order in which they are computed."""
+
+    strategy: Strategy
+    views: tuple[GeneratedView, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
-    """Views in the order in which they are computed; the last one is the view itself."""
+    """Views in the order in which they are computed; the last one is the view itself.
+
+    A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`.
+    """
 
     views: tuple[GeneratedView, ...]
     choice: Choice
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     fold: Fold | None = field(default=None, compare=False)
+    variants: tuple[Variant, ...] = ()
+    shape: WindowShape | None = None

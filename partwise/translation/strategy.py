@@ -12,9 +12,12 @@ groups is 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from partwise.translation.aggregates import Split
-from partwise.translation.model import Choice, Problem, QueryView, Strategy, TranslationError
+from partwise.translation.model import Choice, Problem, QueryView, Strategy, TranslationError, WindowShape
+
+if TYPE_CHECKING:
+    from partwise.translation.aggregates import Split
 
 #: A table more to keep, however small.
 TABLE = 7_000_000
@@ -38,10 +41,15 @@ def costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[Strategy, 
     return {strategy: round(cost) for strategy, cost in found.items()}  # type: ignore[misc]
 
 
-def choose(
-    view: QueryView, splits: Sequence[Split], panes: int, per_slide: int, rows: int | None, offset: int
-) -> Choice:
-    """`panes` make a window, `per_slide` of them are new in each part of the view, `rows` are in one pane."""
+def possible(splits: Sequence[Split], panes: int, per_slide: int) -> tuple[Strategy, ...]:
+    """Ways to keep a window of which one may be better than another. The first one is always possible."""
+    if panes <= per_slide or not all(s.mergeable for s in splits):
+        return ("recompute",)
+    return ("recompute", "merge", "subtract") if any(s.exact for s in splits) else ("recompute", "merge")
+
+
+def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int, offset: int) -> Choice:
+    """What the definition says, else by the query alone: before there are rows to count."""
     stuck = [s.why for s in splits if not s.mergeable]
     rollable = panes > per_slide and any(s.exact for s in splits)
     if view.strategy is not None:
@@ -59,21 +67,19 @@ def choose(
         return Choice("recompute", stuck[0])
     if panes <= per_slide:
         return Choice("recompute", "windows do not overlap: every row is read once")
-    all_exact = all(s.exact for s in splits)
-    if rows is not None:
-        return _cheapest(panes, per_slide, rows, view.groups, all_exact)
-    if all_exact and panes >= LONG_WINDOW:
+    if all(s.exact for s in splits) and panes >= LONG_WINDOW:
         return Choice("subtract", f"{panes} panes in a window, and all aggregates can be subtracted")
     return Choice("merge", f"{panes} panes in a window, each one row per group")
 
 
-def _cheapest(panes: int, per_slide: int, rows: int, groups: int | None, all_exact: bool) -> Choice:
-    """By counts. Groups that nobody has counted yet are taken to be a tenth of the rows."""
-    found = costs(panes, per_slide, rows, groups if groups is not None else rows // 10)
-    if not all_exact:
-        del found["subtract"]
+def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:
+    """The cheapest. `rows` are in a part of the table that is read, `groups` in a pane.
+
+    Groups that nobody has counted yet are taken to be a tenth of the rows.
+    """
+    found = costs_of(shape, rows, groups)
     best = min(found, key=lambda strategy: found[strategy])
-    about = f"about {rows * panes:,} rows in a window" + (
+    about = f"about {rows * shape.ratio * shape.panes:,} rows in a window" + (
         f", {groups:,} groups in a pane" if groups is not None else ""
     )
     why = {
@@ -82,3 +88,10 @@ def _cheapest(panes: int, per_slide: int, rows: int, groups: int | None, all_exa
         "subtract": "a rolling row per group costs less than reading the window",
     }[best]
     return Choice(best, f"{about}: {why}")
+
+
+def costs_of(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
+    """Of the strategies that counts may choose: to subtract only a part of the aggregates never pays."""
+    in_pane = rows * shape.ratio
+    found = costs(shape.panes, shape.per_slide, in_pane, groups if groups is not None else in_pane // 10)
+    return found if shape.rolls else {s: cost for s, cost in found.items() if s != "subtract"}

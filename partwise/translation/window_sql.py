@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from partwise.parts import Bound, Reference
 from partwise.translation.aggregates import Cell, Values
 from partwise.translation.calls import Call
-from partwise.translation.model import GeneratedView, Translation
+from partwise.translation.model import Choice, GeneratedView, Translation, Variant
 from partwise.translation.select import Names
 from partwise.translation.single_pass import running_sums
 from partwise.translation.text import one_line, quoted
@@ -45,14 +45,24 @@ class Tables:
 
 
 def write_window(plan: WindowPlan) -> Translation:
+    """The chosen strategy, and beside it every other that is possible: which one is best shows when there are rows."""
+    made = _written(plan)
+    if len(plan.possible) == 1:
+        return Translation(made.views, plan.choice, plan.warnings, made.notes)
+    variants = tuple(_written(replace(plan, choice=Choice(each, ""))) for each in plan.possible)
+    return Translation(made.views, plan.choice, plan.warnings, made.notes, variants=variants, shape=plan.shape)
+
+
+def _written(plan: WindowPlan) -> Variant:
     strategy = plan.choice.strategy
+    assert strategy != "pattern"
     views = recompute(plan) if strategy == "recompute" else _incremental(plan, rolling=strategy == "subtract")
     notes = [f"window of {plan.panes} panes, {plan.per_slide} new in each part"]
     if strategy == "subtract":
         for call in plan.selection.all_calls():
             split = plan.split_of(call)
             notes.append(f"{call.name.upper()}: {'subtract' if split.exact else 'merge'}")
-    return Translation(tuple(views), plan.choice, plan.warnings, tuple(dict.fromkeys(notes)))
+    return Variant(strategy, tuple(views), tuple(dict.fromkeys(notes)))
 
 
 # -- merge and subtract -------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from partwise.parts import Bound, Reference, duration_text
 from partwise.translation.aggregates import Rows, Split, split
 from partwise.translation.calls import Call
 from partwise.translation.expressions import columns, row_problems, unknown_columns
-from partwise.translation.model import Choice, InputTable, Problem, QueryView, TranslationError
+from partwise.translation.model import Choice, InputTable, Problem, QueryView, Strategy, TranslationError, WindowShape
 from partwise.translation.parse import Query
 from partwise.translation.select import Selection, select
-from partwise.translation.strategy import choose
+from partwise.translation.strategy import choose, possible
 from partwise.translation.text import one_line, plain, quoted
 from partwise.translation.types import Columns, type_of
 
@@ -33,6 +33,7 @@ class WindowPlan:
     selection: Selection
     splits: dict[int, Split]  # by place in the query
     choice: Choice
+    possible: tuple[Strategy, ...]
     alias: str | None
     joins: str
     where: str
@@ -49,6 +50,11 @@ class WindowPlan:
 
     def rows_of_window(self, index: str) -> str:
         return self._source(window(self.panes * self._ratio, self.per_slide * self._ratio), index)
+
+    @property
+    def shape(self) -> WindowShape:
+        rolls = all(split.exact for split in self.splits.values())
+        return WindowShape(self.table.name, self._ratio, self.panes, self.per_slide, rolls)
 
     @property
     def _ratio(self) -> int:
@@ -96,14 +102,15 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
         raise TranslationError(*problems)
     pane = gcd(query.window.length, view.part)
     panes, per_slide = query.window.length // pane, view.part // pane
-    per_pane = None if table.rows is None else table.rows * (pane // (table.part or pane))
-    choice = choose(view, list(splits.values()), panes, per_slide, per_pane, query.window.offset)
+    found = list(splits.values())
+    choice = choose(view, found, panes, per_slide, query.window.offset)
     return WindowPlan(
         view=view,
         table=table,
         selection=selection,
         splits=splits,
         choice=choice,
+        possible=possible(found, panes, per_slide),
         alias=query.alias,
         joins=one_line(query.joins.text) if query.joins else "",
         where=one_line(query.where.text) if query.where else "",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from partwise.translation import InputTable, QueryView, TranslationError, translate
+from partwise.translation.strategy import by_counts
 
 TABLE = InputTable("s", "source", 60, {"g": "string", "t": "timestamp", "x": "int", "f": "double"}, "t")
 
 
 def chosen(items: str, window: str, rows: int | None = None, groups: int | None = None, **settings: Any) -> str:
-    view = QueryView("v", f"SELECT g, {items} FROM s [WINDOW {window}] GROUP BY g", 60, groups=groups, **settings)
-    return translate(view, {"s": replace(TABLE, rows=rows)}).choice.strategy
+    view = QueryView("v", f"SELECT g, {items} FROM s [WINDOW {window}] GROUP BY g", 60, **settings)
+    made = translate(view, {"s": TABLE})
+    counted = rows is not None and made.shape is not None
+    return by_counts(made.shape, rows, groups).strategy if counted else made.choice.strategy
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,36 @@ def test_what_is_asked_for_is_done(strategy: str) -> None:
 def test_what_cannot_be_done_is_said(items: str, window: str, strategy: str) -> None:
     with pytest.raises(TranslationError, match="bad-strategy"):
         chosen(items, window, strategy=strategy)
+
+
+@pytest.mark.parametrize(
+    ("items", "window", "expected"),
+    [
+        ("SUM(x) AS a", "5 minutes", {"recompute": 0, "merge": 1, "subtract": 2}),
+        ("SUM(x) AS a, MAX(f) AS b", "5 minutes", {"recompute": 0, "merge": 1, "subtract": 3}),
+        ("MAX(f) AS a", "5 minutes", {"recompute": 0, "merge": 1}),
+        ("SUM(x) AS a", "1 minute", {}),  # windows do not overlap
+        ("STDDEV(f) AS a", "5 minutes", {}),  # no exact sums
+    ],
+)
+def test_every_way_that_is_possible_is_written(items: str, window: str, expected: dict[str, int]) -> None:
+    """How many helpers each has; where there is nothing to choose, nothing is written twice."""
+    made = translate(QueryView("v", f"SELECT g, {items} FROM s [WINDOW {window}] GROUP BY g", 60), {"s": TABLE})
+    assert {variant.strategy: len(variant.views) - 1 for variant in made.variants} == expected
+    assert (made.shape is not None) == bool(expected)
+
+
+def test_a_variant_is_what_asking_for_it_gives() -> None:
+    query = "SELECT g, SUM(x) AS a, COUNT(DISTINCT x) AS d, MAX(f) AS m FROM s [WINDOW 10 minutes] GROUP BY g"
+    for variant in translate(QueryView("v", query, 60, partial=True), {"s": TABLE}).variants:
+        asked = translate(QueryView("v", query, 60, partial=True, strategy=variant.strategy), {"s": TABLE})
+        assert (variant.views, variant.notes) == (asked.views, asked.notes)
+        assert asked.choice.why == "asked for by strategy:"
+
+
+def test_a_pane_of_many_parts_counts_all_of_them() -> None:
+    view = QueryView("v", "SELECT g, SUM(x) AS a FROM s [WINDOW 1 day SLIDE 1 hour] GROUP BY g", 3600)
+    shape = translate(view, {"s": TABLE}).shape
+    assert shape is not None
+    assert (shape.table, shape.ratio, shape.panes, shape.per_slide, shape.rolls) == ("s", 60, 24, 1, True)
+    assert "1,440,000 rows in a window" in by_counts(shape, 1_000, 10).why
