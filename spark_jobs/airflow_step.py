@@ -13,7 +13,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,40 +42,45 @@ def run_table(step: str, spark: SparkSession) -> dict[str, Any]:
     with _engine(spark, asked) as (engine, _):
         table = engine.definitions.graph()[asked["table"]]
         parts = Parts.of(parse_range(asked["parts"], table.length)) if asked.get("parts") else None
-        return _compute(engine, table.name, parts, limit=parts if asked.get("only") else None)
+        limit = parts if asked.get("only") else None
+        return _compute(engine, table.name, parts, _steps(engine, table.name, lambda: limit, ROUNDS))
 
 
 def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
     """Compute what belongs to a backfill in one table, by what has changed since it began."""
     from partwise.ledger import backfills
     from partwise.parts import Parts
-    from spark_jobs.backfill import alive
+    from spark_jobs.backfill import alive, scope
 
     asked = json.loads(step)
+    table = asked["table"]
     with _engine(spark, asked) as (engine, _):
-        graph = engine.ledger.graph()
         with engine.ledger.database.writing(engine.now()) as w:
             backfills.beat(w, asked["backfill"])
             found = next((b for b in backfills.unfinished(w) if b.number == asked["backfill"]), None)
-            scope = {} if found is None else backfills.scope_of(w, graph, found)
-        parts = scope.get(asked["table"], Parts())
-        if not parts:
-            log.info("%s: nothing that it reads has changed", name)
-        with alive(engine, found) if found else nullcontext():
-            return _compute(engine, asked["table"], parts, limit=parts)
+        if found is None:
+            return _compute(engine, table, Parts(), iter(()))
+        with alive(engine, found):
+            if not scope(engine, found).get(table):
+                log.info("%s: nothing that it reads has changed", name)
+            # The scope grows with what changes, and whoever asked for a year gets a year.
+            steps = _steps(engine, table, lambda: scope(engine, found).get(table, Parts()), None)
+            return _compute(engine, table, lambda: scope(engine, found).get(table, Parts()), steps)
 
 
-def _compute(engine: Engine, table: str, parts: Parts | None, limit: Parts | None) -> dict[str, Any]:
-    """Steps of one table; `parts` are those whose failures matter, `limit` those that may be computed."""
+def _compute(
+    engine: Engine, table: str, parts: Parts | Callable[[], Parts] | None, steps: Iterator[Report]
+) -> dict[str, Any]:
+    """Carry out steps of one table; `parts` are those whose failures matter."""
     from partwise.parts import part_text
 
     length = engine.definitions.graph()[table].length
     done: list[dict[str, Any]] = []
     failed: dict[int, str] = {}
-    for report in _steps(engine, table, limit):
-        done.append(_told(engine, report))
+    for report in steps:
+        done = [*done, _told(engine, report)][-ROUNDS:]
         failed |= report.failed
-    again = _failures(engine, table, parts)
+    again = _failures(engine, table, parts() if callable(parts) else parts)
     failed |= {p: message for p, (message, _) in again.items()}
     if not done:
         log.info("%s: nothing of it is due and ready", table)
@@ -228,17 +234,24 @@ def ui_link(spark: SparkSession) -> str | None:
     return f"http://{spark.conf.get('spark.driver.host', 'localhost')}:{spark.conf.get('spark.ui.port', '4040')}"
 
 
-def _steps(engine: Engine, table: str, asked: Parts | None) -> Iterator[Report]:
-    """Steps of one table until nothing of it is ready, or many have been done."""
+def _steps(engine: Engine, table: str, limit: Callable[[], Parts | None], rounds: int | None) -> Iterator[Report]:
+    """Steps of one table until nothing of it is ready, or so many have been done.
+
+    `limit` says before each step which parts may be computed; None: all.
+    """
     from spark_jobs.step import run_step
 
-    for _ in range(ROUNDS):
-        report = _patiently(lambda: run_step(engine, table, asked), engine)
+    while rounds is None or rounds:
+        within = limit()
+        report = (
+            None if within is not None and not within else _patiently(partial(run_step, engine, table, within), engine)
+        )
         if report is None:
             return
         yield report
         if not report.parts:
             return
+        rounds = None if rounds is None else rounds - 1
 
 
 def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | None:

@@ -26,16 +26,11 @@ def carry_out(engine: Engine, found: Backfill, stop: threading.Event | None = No
     with alive(engine, found):
         ended = False
         try:
-            yield from run(engine, None, stop, within=lambda: _scope(engine, found))
-            ended = not stop.is_set() and not unfinished(found, progress(engine, found))
+            yield from run(engine, None, stop, within=lambda: scope(engine, found))
+            ended = not stop.is_set() and not backfills.still_asked(found, progress(engine, found))
         finally:
             with engine.ledger.database.writing(engine.now()) as w:
                 backfills.finish(w, found.number, ended)
-
-
-def unfinished(found: Backfill, done: Mapping[str, Done]) -> int:
-    """How many of the parts that were asked for are not done."""
-    return sum((each.left & found.asked.get(name, Parts())).count for name, each in done.items())
 
 
 def progress(engine: Engine, found: Backfill) -> dict[str, Done]:
@@ -43,17 +38,17 @@ def progress(engine: Engine, found: Backfill) -> dict[str, Done]:
         return backfills.progress(r, engine.ledger.graph(), found)
 
 
-def _scope(engine: Engine, found: Backfill) -> Mapping[str, Parts]:
+def scope(engine: Engine, found: Backfill) -> Mapping[str, Parts]:
     """What belongs to the backfill by now. Where people repair by hand, this is the hand: it is asked for."""
     graph = engine.ledger.graph()
     with engine.ledger.database.reading() as r:
-        scope = backfills.scope_of(r, graph, found)
-    by_hand = [name for name in scope if name in graph.tables and graph[name].repair == "manual"]
+        reached = backfills.scope_of(r, graph, found)
+    by_hand = [name for name in reached if name in graph.tables and graph[name].repair == "manual"]
     if by_hand:
         for step in engine.ledger.plan(engine.now(), by_hand).manual:
-            if asked := scope.get(step.table, Parts()).within(*step.parts):
+            if asked := reached.get(step.table, Parts()).within(*step.parts):
                 engine.ledger.request(step.table, asked, engine.now())
-    return scope
+    return reached
 
 
 @contextmanager

@@ -39,15 +39,20 @@ def grown(
     return {name: parts for name, parts in scope.items() if parts}
 
 
-def closure(graph: Graph, start: Starts, existing: Existing, asked: Mapping[str, Parts]) -> dict[str, Parts]:
-    """Existing parts beside those asked for that would follow if everything changed."""
+def closure(
+    graph: Graph, start: Starts, existing: Existing, asked: Mapping[str, Parts], downstream: bool = True
+) -> dict[str, Parts]:
+    """Existing parts beside those asked for that would follow if everything changed.
+
+    Without `downstream` only later parts of the same views, as in `grown`.
+    """
     reached = {name: parts for name, parts in asked.items() if parts}
     for name in graph.order:
         view = graph[name]
         if view.kind != "view":
             continue
         more = reached.get(name, Parts())
-        for other in view.input_names:
+        for other in view.input_names if downstream else ():
             if other in reached:
                 touched = _fed(graph, start, name, other, reached[other])
                 more |= touched & existing(name, touched.first, touched.last) if touched else touched

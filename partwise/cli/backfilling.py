@@ -50,8 +50,7 @@ def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float) -> Previ
             steps += steps_of(graph, facts, look, due) if look else []
             steps += [Step(name, span, "missing", "when what it reads is built") for span in (scope[name] - due).ranges]
             waits += _waits(graph, facts, look, looks, due, scope) if look else []
-        reach = scope if downstream else {}
-        follows = closure(graph, facts.start, facts.existing, reach)
+        follows = closure(graph, facts.start, facts.existing, scope, downstream)
         estimates = {n: estimate(times(w, n), p.count, rows_of(w, n, p)) for n, p in scope.items()}
         more = {n: estimate(times(w, n), p.count, rows_of(w, n, p)) for n, p in follows.items() if p.last < FOREVER}
     return Preview(graph, asked, tuple(steps), tuple(waits), follows, estimates, more)

@@ -192,6 +192,15 @@ def progress(r: Reading, graph: Graph, found: Backfill) -> dict[str, Done]:
     return done
 
 
+def still_asked(found: Backfill, done: Mapping[str, Done]) -> dict[str, Parts]:
+    """The parts that were asked for and are not done, by table. A backfill is finished when there are none.
+
+    What else is left waits for other stale parts: that is the next run's.
+    """
+    left = {name: each.left & found.asked.get(name, Parts()) for name, each in done.items()}
+    return {name: parts for name, parts in left.items() if parts}
+
+
 def times(r: Reading, name: str) -> list[StepTime]:
     """How long the newest steps of a table took."""
     return [StepTime(*row) for row in r.on.execute(_TIMES, {"t": name})]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from partwise.backfill import BadRange, ask, closure, estimate, parse
@@ -53,7 +52,7 @@ def preview(snapshot: Snapshot, table: Table, text: str, upstream: bool = False,
     for name in (n for n in graph.order if n in asked.scope):
         why = "asked for" if name in asked.requested else "needed first"
         lines.append(_line(snapshot, name, asked.scope[name], why))
-    follows: Mapping[str, Parts] = closure(graph, world.start, world.existing, asked.scope) if downstream else {}
+    follows = closure(graph, world.start, world.existing, asked.scope, downstream)
     lines += [_line(snapshot, name, follows[name], "follows") for name in graph.order if name in follows]
     sure = [line for line in lines if line.why != "follows"]
     took = [line.seconds for line in sure]

@@ -61,8 +61,7 @@ class PlanBackfill(BaseOperator):
                 except Overlaps as why:
                     other = why.other.text(graph)
                     raise AirflowFailException(f"{other} is at work on some of these parts; wait for it.") from None
-            tables = [*asked.scope, *(follows if form["downstream"] else ())]
-            return {"number": begun.number, "waves": waves(graph, tables, self.depth)}
+            return {"number": begun.number, "waves": waves(graph, [*asked.scope, *follows], self.depth)}
 
 
 def _meant(ledger: Ledger, graph: Graph, form: Mapping[str, Any]) -> tuple[Asked, dict[str, Parts]]:
@@ -76,7 +75,7 @@ def _meant(ledger: Ledger, graph: Graph, form: Mapping[str, Any]) -> tuple[Asked
             asked = ask(world, name, span, form["upstream"])
         except BadRange as why:
             raise AirflowFailException(str(why)) from None
-        return asked, closure(graph, world.start, world.existing, asked.scope)
+        return asked, closure(graph, world.start, world.existing, asked.scope, form["downstream"])
 
 
 def plan_lines(graph: Graph, asked: Asked, follows: Mapping[str, Parts]) -> list[str]:
@@ -131,16 +130,20 @@ class ReportBackfill(BaseOperator):
             with ledger.database.reading() as r:
                 found = next((b for b in backfills.unfinished(r) if b.number == planned["number"]), None)
                 done = {} if found is None else backfills.progress(r, graph, found)
-            left = {name: item.left for name, item in done.items() if item.left}
+            left = {} if found is None else backfills.still_asked(found, done)
             with ledger.database.writing(time.time()) as w:
                 backfills.finish(w, planned["number"], done=not left)
-        rows = [("table", "recomputed", "changed", "left")]
-        rows += [(n, *(str(p.count) for p in (d.recomputed, d.changed, d.left))) for n, d in done.items()]
+        rows = [("table", "recomputed", "changed", "unchanged", "left")]
+        rows += [(n, *(str(p.count) for p in (d.recomputed, d.changed, d.unchanged, d.left))) for n, d in done.items()]
         for line in aligned(rows):
             self.log.info("%s", line)
         if left:
             told = ", ".join(f"{name}[{parts_text(parts, graph[name].length)}]" for name, parts in left.items())
             raise AirflowFailException(f"not recomputed: {told}; see `partwise why`")
+        if others := sum(item.left.count for item in done.values()):
+            self.log.info(
+                "%s of them still due: they wait for other stale parts, and the next run computes them.", others
+            )
         return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
 
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.bash import BashOperator
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 
 DAG_ID = "partwise_upkeep"
@@ -30,6 +31,8 @@ def upkeep_dag(spec: dict[str, Any], **_: Any) -> DAG:
         default_args={"owner": "partwise", "retries": 2, "retry_delay": timedelta(minutes=5)},
     ) as dag:
         before: Any = None
+        # The state of a run is that of its last task: this one succeeds only if all commands did.
+        done = EmptyOperator(task_id="done")
         for command in COMMANDS:
             words = [sys.executable, "-m", "partwise.cli", command, "--workspace", spec["workspace"]]
             task = BashOperator(
@@ -41,5 +44,6 @@ def upkeep_dag(spec: dict[str, Any], **_: Any) -> DAG:
             )
             if before is not None:
                 before >> task
+            task >> done
             before = task
     return dag

@@ -189,7 +189,8 @@ def _interrupted(ledger: Ledger, definitions: Definitions, name: str | None) -> 
 def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | None) -> None:
     from partwise.cli import backfilling
     from partwise.cli.show import plural, say
-    from spark_jobs.backfill import carry_out, progress, unfinished
+    from partwise.ledger.backfills import still_asked
+    from spark_jobs.backfill import carry_out, progress
     from spark_jobs.commands._opening import stopping
     from spark_jobs.commands.run import as_json, show
 
@@ -207,7 +208,7 @@ def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | No
             _bar(engine, found, before, time.monotonic() - began, expected)
     _clear_bar()
     done = progress(engine, found)
-    left, others = unfinished(found, done), sum(each.left.count for each in done.values())
+    left, others = still_asked(found, done), sum(each.left.count for each in done.values())
     if json:
         print(jsons.dumps({"report": backfilling.report_json(graph, done)}))
     else:

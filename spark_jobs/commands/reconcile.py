@@ -20,14 +20,14 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
       partwise reconcile
     """
     from partwise import storage
-    from partwise.ledger.leases import Busy
+    from partwise.cli.upkeeping import Tables
     from spark_jobs.engine import Engine, adopt, sweep
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     adopted: dict[str, int] = {}
     swept: dict[str, int] = {}
-    busy: dict[str, str] = {}
+    tables = Tables()
     with ledger_of(where, time.time()) as ledger:
         where.take_over(ledger, definitions, time.time())
         engine = Engine(None, ledger, definitions, where.warehouse)  # type: ignore[arg-type]  # nothing is computed
@@ -35,25 +35,31 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
             path = engine.path(name, ledger.current(name).generation)
             if not storage.exists(path):
                 continue
-            try:
-                with engine.leased(name, adopting=False) as held:
-                    if count := adopt(engine, held):
-                        adopted[name] = count
-                    if count := sweep(engine, held):
-                        swept[name] = count
-            except Busy as why:
-                busy[name] = why.holder
+            with tables.each(name), engine.leased(name, adopting=False) as held:
+                if count := adopt(engine, held):
+                    adopted[name] = count
+                if count := sweep(engine, held):
+                    swept[name] = count
         repaired = sorted(ledger.audit(repair=True, now=time.time()))
     if json:
-        as_json({"adopted": adopted, "swept": swept, "busy": busy, "repaired": repaired})
+        as_json(
+            {
+                "adopted": adopted,
+                "swept": swept,
+                "busy": tables.busy,
+                "failed": tables.failed,
+                "repaired": repaired,
+            }
+        )
+        tables.end()
         return
     for name, count in adopted.items():
         say(f"  {name}: {count} commit(s) that the ledger did not know")
     for name, count in swept.items():
         say(f"  {name}: leftovers of {count} dead step(s) removed")
-    for name, holder in busy.items():
-        say(f"  {name}: being written by {holder}, left alone", "yellow")
     for name in repaired:
         say(f"  {name}: what is due was not what the records of its parts say; set right", "yellow")
-    if not (adopted or swept or busy or repaired):
+    tables.tell()
+    if not (adopted or swept or tables.busy or tables.failed or repaired):
         say("The ledger is complete.")
+    tables.end()

@@ -34,17 +34,23 @@ def main(workspace: str) -> None:
             )
             return [(name, key, (extra or {}).get("reasons")) for name, key, extra in rows]
 
-    def run(bundle: str, name: str, **conf: Any) -> dict[str, str]:
+    def run(bundle: str, name: str, broken: str | None = None, **conf: Any) -> dict[str, str]:
+        """The states of its tasks and, as "", of the run. `broken`: a command that fails at once."""
         from airflow.dag_processing.bundles.manager import DagBundlesManager
 
         where = DagBundlesManager().get_bundle(bundle)
         where.initialize()
         bag = BundleDagBag(dag_folder=where.path, bundle_path=where.path, bundle_name=bundle)
         found.setdefault("errors", {}).update({str(k): str(v)[-500:] for k, v in bag.import_errors.items()})
-        done = bag.dags[name].test(run_conf=conf or None, logical_date=None)
+        dag = bag.dags[name]
+        if broken:
+            task = dag.get_task(broken)
+            task.bash_command, task.retries = "false", 0
+        done = dag.test(run_conf=conf or None, logical_date=None)
         with Session() as session:
             session.add(done)
-            return {ti.task_id: str(ti.state) for ti in done.get_task_instances(session=session)}
+            states = {ti.task_id: str(ti.state) for ti in done.get_task_instances(session=session)}
+            return states | ({"": str(done.state)} if broken else {})
 
     found["nothing"] = run("partwise", "partwise_reconcile")
     found["events of nothing"] = events()
@@ -55,6 +61,8 @@ def main(workspace: str) -> None:
     found["events again"] = events()
     found["dry run"] = run("partwise", "partwise_backfill", table="a", range="2026-10-03T10:00", dry_run=True)
     build(workspace)
+    found["upkeep"] = run("partwise", "partwise_upkeep")
+    found["broken upkeep"] = run("partwise", "partwise_upkeep", broken="retain")
     found["report"] = run("dags", "loss_report", part="2026-10-03T10:00")
     with Session() as session:
         chosen = select(XComModel.value).where(XComModel.dag_id == "loss_report", XComModel.task_id == "report")

@@ -79,7 +79,7 @@ def test_a_backfill_from_the_shell_is_carried_out_by_airflow(product: Product) -
     done = product.partwise("backfill", "a", "2026-10-03T10:00..2026-10-03T10:01", "--yes", "--json")
     last = json.loads(done.stdout.splitlines()[-1])
     assert last["state"] == "success", done.stdout + done.stderr
-    assert last["report"][0] == {"table": "a", "recomputed": "2", "changed": "0", "left": "0"}
+    assert last["report"][0] == {"table": "a", "recomputed": "2", "changed": "0", "unchanged": "2", "left": "0"}
 
 
 def test_a_backfill_from_the_page_is_seen_to_finish(product: Product, browser: Browser) -> None:  # noqa: F811
@@ -104,7 +104,13 @@ def test_a_backfill_from_the_page_is_seen_to_finish(product: Product, browser: B
     found = product.api.get(f"/dags/partwise_backfill/dagRuns/{run}")
     assert (found["state"], found["conf"]["table"]) == ("success", "a")
     path = f"/dags/partwise_backfill/dagRuns/{run}/taskInstances/report/xcomEntries/return_value?deserialize=true"
-    assert product.api.get(path)["value"][0] == {"table": "a", "recomputed": "2", "changed": "0", "left": "0"}
+    assert product.api.get(path)["value"][0] == {
+        "table": "a",
+        "recomputed": "2",
+        "changed": "0",
+        "unchanged": "2",
+        "left": "0",
+    }
 
 
 def test_a_sensor_that_waits_in_vain_fails_once_and_for_all(product: Product) -> None:

@@ -93,3 +93,15 @@ def test_a_dry_run_of_the_backfill_computes_nothing(found: dict[str, Any]) -> No
 def test_the_example_of_a_dag_written_by_hand_waits_and_reads(found: dict[str, Any]) -> None:
     assert found["report"] == {"wait": "success", "report": "success"}
     assert "north: 2.50" in found["read"]
+
+
+def test_the_nightly_upkeep_does_all_it_can_and_fails_if_a_command_did(found: dict[str, Any]) -> None:
+    assert set(found["upkeep"]) == {"reconcile", "retain", "compact", "done"}
+    assert set(found["upkeep"].values()) == {"success"}
+    assert found["broken upkeep"] == {
+        "reconcile": "success",
+        "retain": "failed",
+        "compact": "success",
+        "done": "upstream_failed",
+        "": "failed",
+    }

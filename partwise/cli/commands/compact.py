@@ -14,6 +14,7 @@ from partwise.cli.stop import wrong_use
 from partwise.parts import BadTime, seconds
 
 if TYPE_CHECKING:
+    from partwise.cli.upkeeping import Tables
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.compact import Compacted
 
@@ -29,15 +30,15 @@ def command(
     """Merges small files of old parts: same rows, fewer files, no revision, nothing downstream.
 
     Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
-    removed. Tables that are being written just now are left for the next time.
+    removed. Tables that are being written just now are left for the next time; one that something is wrong with is named,
+    the others go on, and the exit code is 1.
 
     \b
     Example:
       partwise compact
       partwise compact measurements --older-than '5 minutes'
     """
-    from partwise.ledger.leases import Busy
-    from partwise.storage import Conflict
+    from partwise.cli.upkeeping import Tables
     from partwise.upkeep.compact import compact
     from partwise.upkeep.retain import clean_up, give_up
 
@@ -46,30 +47,32 @@ def command(
     age = _age(older_than)
     done: list[Compacted] = []
     cleaned: dict[str, Cleaned] = {}
-    busy: list[str] = []
+    tables = Tables()
     with ledger_of(where, time.time()) as ledger:
         where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
         names = list(graph.order) if name is None else [table_of(graph, definitions, name).name]
         give_up(ledger, where.settings.history_seconds, time.time())
         for each in names:
-            try:
+            with tables.each(each):
                 if found := compact(ledger, where.warehouse, each, time.time, age):
                     done.append(found)
                 cleaned[each] = clean_up(ledger, where.warehouse, each, time.time)
-            except (Busy, Conflict):
-                busy.append(each)
     if json:
-        as_json(_as_json(done, cleaned, busy))
-        return
+        as_json(_as_json(done, cleaned, tables))
+    else:
+        _show(done, cleaned, tables)
+    tables.end()
+
+
+def _show(done: list[Compacted], cleaned: dict[str, Cleaned], tables: Tables) -> None:
     if done:
         rows = [(c.table, f"{c.before:,}", f"{c.after:,}", f"{c.bytes:,}") for c in done]
         table(("table", "files before", "after", "bytes written again"), rows)
     else:
         say("There are no small files to merge.")
     show_cleaned(cleaned)
-    for each in busy:
-        say(f"{each} is being written just now; left for the next time.", "yellow")
+    tables.tell()
 
 
 def show_cleaned(cleaned: dict[str, Cleaned]) -> None:
@@ -87,9 +90,9 @@ def cleaned_json(cleaned: dict[str, Cleaned]) -> dict[str, Any]:
     }
 
 
-def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], busy: list[str]) -> dict[str, Any]:
+def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], tables: Tables) -> dict[str, Any]:
     merged = [{"table": c.table, "before": c.before, "after": c.after, "bytes": c.bytes} for c in done]
-    return {"compacted": merged, "removed": cleaned_json(cleaned), "busy": busy}
+    return {"compacted": merged, "removed": cleaned_json(cleaned), "busy": sorted(tables.busy), "failed": tables.failed}
 
 
 def _age(text: str) -> float:

@@ -28,32 +28,27 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     Example:
       partwise retain
     """
-    from partwise.ledger.leases import Busy
-    from partwise.storage import Conflict
+    from partwise.cli.upkeeping import Tables
     from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     done: list[Retained] = []
     cleaned: dict[str, Cleaned] = {}
-    busy: list[str] = []
+    tables = Tables()
     with ledger_of(where, time.time()) as ledger:
         where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
         for name, wanted in floors(ledger, definitions.usable).items():
-            try:
+            with tables.each(name):
                 if found := retain(ledger, where.warehouse, name, wanted, time.time):
                     done.append(found)
-            except (Busy, Conflict):
-                busy.append(name)
         given, rows = give_up(ledger, where.settings.history_seconds, time.time())
         for name in graph.order:
-            try:
+            with tables.each(name):
                 cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
                 if graph[name].kind == "source":
                     rows += forget_files(ledger, where.warehouse, name, lambda name: _is_gone(where, name), time.time)
-            except Busy:
-                busy.append(name)
     expired = [(r, range_text(Range(r.first, r.floor - 1), graph[r.table].length)) for r in done]
     if json:
         as_json(
@@ -70,9 +65,11 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
                 "removed": cleaned_json(cleaned),
                 "ledger_rows": rows,
                 "as_of_from": moment_json(given.at),
-                "busy": sorted(set(busy)),
+                "busy": sorted(tables.busy),
+                "failed": tables.failed,
             }
         )
+        tables.end()
         return
     if expired:
         shown = [(r.table, text, part_text(r.floor, graph[r.table].length), r.why) for r, text in expired]
@@ -85,8 +82,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         f"{plural(rows, 'older row')} left the ledger.",
         "dim",
     )
-    for name in sorted(set(busy)):
-        say(f"{name} is being written just now; left for the next time.", "yellow")
+    tables.tell()
+    tables.end()
 
 
 def _is_gone(where: Workspace, name: str) -> bool:
