@@ -105,10 +105,15 @@ def _mark(view: View, plain: Way, tables: Mapping[str, Definition]) -> str:
 
 
 def _start(made: GeneratedView, view: View) -> Start:
-    """A window that ends with the given start reaches back before it. Partial ones take what there is of that."""
+    """A window that ends with the given start reaches back before it. Partial ones take what there is of that.
+
+    What goes on from its own part before begins with the first window that there can be: if one of them never comes,
+    because the source begins later, all that follow would wait for it, which they do by no other strategy.
+    """
     if view.start.part is None or made.reaches is None:
         return view.start
-    return Start("earliest" if view.partial else "at", made.reaches.at(view.start.part))
+    settled = view.partial or made.initialize is not None
+    return Start("earliest" if settled else "at", made.reaches.at(view.start.part))
 
 
 def _generated(made: GeneratedView, view: View, here: Place) -> View:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from partwise.translation.calls import SUPPORTED, Call
 from partwise.translation.model import Problem, TranslationError
-from partwise.translation.text import Piece
+from partwise.translation.text import Piece, conjunct, operand
 from partwise.translation.types import decimal_of, is_integer, is_number, sum_type
 
 
@@ -116,7 +116,7 @@ def split(call: Call, rows: Rows) -> Split:
         return _sum(call, args[0], kinds[0], where)
     if name in ("first", "last"):
         ignore = call.ignore_nulls or (len(args) == 2 and args[1].upper() == "TRUE")
-        return _by_time(name, args[0], _both(where, f"{args[0]} IS NOT NULL") if ignore else where, rows)
+        return _by_time(name, args[0], _both(where, _there(args[0])) if ignore else where, rows)
     if name in ("max_by", "min_by"):
         return _by_value(name, args, where, rows)
     if name in ("percentile", "median"):
@@ -140,7 +140,11 @@ def _filter(where: str) -> str:
 
 def _both(*conditions: str) -> str:
     there = [c for c in conditions if c]
-    return " AND ".join(f"({c})" if len(there) > 1 and " or " in c.lower() else c for c in there)
+    return " AND ".join(map(conjunct, there)) if len(there) > 1 else "".join(there)
+
+
+def _there(arg: str) -> str:
+    return f"{operand(arg)} IS NOT NULL"
 
 
 def _named(name: str, args: list[str]) -> str:
@@ -192,21 +196,21 @@ def _by_value(name: str, args: list[str], where: str, rows: Rows) -> Split:
     """Among rows of equal key, the latest for MAX_BY and the earliest for MIN_BY: Spark alone takes any."""
     function = name[:3].upper()
     fields = ", ".join([f"{args[1]} AS key", *rows.moment, f"{args[0]} AS value"])
-    condition = _both(where, f"{args[1]} IS NOT NULL")
+    condition = _both(where, _there(args[1]))
     cell = Cell(f"{function}(struct({fields}))" + _filter(condition), f"{function}({{0}})", False, _named(name, args))
     return Split((cell,), "({0}).value")
 
 
 def _distinct(args: list[str], where: str) -> Split:
     value = args[0] if len(args) == 1 else f"struct({', '.join(f'{a} AS value_{k}' for k, a in enumerate(args, 1))})"
-    there = _both(where, *(f"{arg} IS NOT NULL" for arg in args))
+    there = _both(where, *map(_there, args))
     direct = f"COUNT(DISTINCT {', '.join(args)})" + _filter(where)
     return Split(values=Values(value, there, "COUNT(*)", "0"), direct=direct)
 
 
 def _percentile(args: list[str], where: str) -> Split:
     share = args[1] if len(args) == 2 else "0.5"
-    there = _both(where, f"{args[0]} IS NOT NULL")
+    there = _both(where, _there(args[0]))
     direct = f"percentile({args[0]}, {share})" + _filter(where)
     return Split(values=Values(args[0], there, f"percentile({{value}}, {share}, {{n}})", "NULL"), direct=direct)
 
@@ -251,7 +255,7 @@ def _approx_percentile(args: list[str], kind: str | None, where: str) -> Split:
 def _moments(name: str, args: list[str], kinds: list[str | None], where: str) -> Split:
     """Variance, covariance and correlation: from exact sums of whole numbers, else only over the rows."""
     x, y = args[0], args[-1]
-    there = _both(where, f"{x} IS NOT NULL", f"{y} IS NOT NULL") if len(args) == 2 else where
+    there = _both(where, _there(x), _there(y)) if len(args) == 2 else where
     scales = [_scale(kind) for kind in kinds]
     if any(scale is None for scale in scales):
         direct = f"{name.upper()}({', '.join(args)})" + _filter(where)
@@ -286,7 +290,7 @@ def _scale(kind: str | None) -> int | None:
 
 
 def _whole(arg: str, scale: int) -> str:
-    return f"CAST({arg} AS DECIMAL(18,0))" if scale == 0 else f"CAST({arg} * {10**scale} AS DECIMAL(18,0))"
+    return f"CAST({arg} AS DECIMAL(18,0))" if scale == 0 else f"CAST({operand(arg)} * {10**scale} AS DECIMAL(18,0))"
 
 
 def _big(text: str, where: str, name: str) -> Cell:

@@ -18,7 +18,7 @@ from partwise.translation.expressions import ColumnUse, columns, row_problems
 from partwise.translation.implication import Atom, atoms, contradicts
 from partwise.translation.model import Problem, TranslationError
 from partwise.translation.parse import Variable
-from partwise.translation.text import Piece, one_line, plain, quoted
+from partwise.translation.text import Piece, conjunct, one_line, plain, quoted
 from partwise.translation.types import Columns, is_number, type_of
 
 CONDITIONS = (
@@ -49,8 +49,7 @@ class Condition:
     def write(self, new: Callable[[str], str], previous: Callable[[str], str]) -> str:
         changes = [(u.start, u.end, previous(u.column) if u.previous else new(u.column)) for u in self.uses]
         changes += [(start, end, "") for start, end in self.calls]
-        text = one_line(self.piece.splice(changes))
-        return f"({text})" if any(t.depth == 0 and t.upper == "OR" for t in self.piece.tokens) else text
+        return conjunct(one_line(self.piece.splice(changes)))
 
     @cached_property
     def canonical(self) -> str:

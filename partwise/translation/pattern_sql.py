@@ -11,7 +11,7 @@ from partwise.translation.patterns import PatternPlan
 from partwise.translation.single_pass import fold_over_parts
 from partwise.translation.step import Column
 from partwise.translation.step import columns as step_columns
-from partwise.translation.text import quoted
+from partwise.translation.text import conjunct, quoted
 
 
 def write_pattern(plan: PatternPlan) -> Translation:
@@ -188,7 +188,7 @@ def _final_sql(plan: PatternPlan, helper: str) -> str:
     conditions = [accepts]
     if plan.selection.having is not None:
         having = plan.selection.having.write(aggregate, lambda key: quoted(key.name))
-        conditions.append(f"({having})" if " or " in having.lower() else having)
+        conditions.append(conjunct(having))
     return "\n".join([f"SELECT {listed(items, 7)}", f"FROM {helper}[j]", f"WHERE {' AND '.join(conditions)}"])
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from partwise.translation.machine import Edge
 from partwise.translation.measures import Measure, always_there
 from partwise.translation.registers import Register, Shape
-from partwise.translation.text import quoted
+from partwise.translation.text import operand, quoted
 from partwise.translation.types import decimal_of
 
 OLD, NEW = "old.", "new."
@@ -109,7 +109,7 @@ def _advanced(shape: Shape, measure: Measure, edge: Edge) -> str | None:
     new = measure.value.write(lambda c: NEW + quoted(c))
     there = always_there(measure, shape.machine)
     if measure.kind == "count":
-        one = "1" if there else f"IF({new} IS NULL, 0, 1)"
+        one = "1" if there else f"IF({operand(new)} IS NULL, 0, 1)"
         return one if old is None else f"{old} + {one}"
     if measure.kind == "last":
         return None if measure.variable == edge.target else old
@@ -118,13 +118,8 @@ def _advanced(shape: Shape, measure: Measure, edge: Edge) -> str | None:
     if measure.kind == "first":
         return old
     if measure.kind == "sum":
-        return f"{old} + {_operand(new)}" if there else f"COALESCE({old} + {_operand(new)}, {old}, {new})"
+        return f"{old} + {operand(new)}" if there else f"COALESCE({old} + {operand(new)}, {old}, {new})"
     return f"{'LEAST' if measure.kind == 'min' else 'GREATEST'}({old}, {new})"
-
-
-def _operand(text: str) -> str:
-    simple = text.replace(NEW, "", 1).replace("_", "a").isalnum()
-    return text if simple else f"({text})"
 
 
 def _case(

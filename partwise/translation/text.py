@@ -170,6 +170,22 @@ def one_line(text: str) -> str:
     return "".join(parts).strip()
 
 
+def conjunct(text: str) -> str:
+    """A condition as it stands between ANDs: in parentheses where it has an OR outside of all others."""
+    return f"({text})" if any(t.depth == 0 and t.upper == "OR" for t in _tokens(text)) else text
+
+
+def operand(text: str) -> str:
+    """An expression as it stands beside an operator: in parentheses unless it is a name, a literal or one call."""
+    found = list(_tokens(text))
+    simple = all(t.word or t.text == "." for t in found) and not any(t.upper in _OPERATORS for t in found)
+    call = found[-1].text == ")" and found[0].word and all(t.depth > 0 for t in found[2:-1]) and found[1].text == "("
+    return text if simple or len(found) == 1 or (call and found[0].upper not in _OPERATORS) else f"({text})"
+
+
+_OPERATORS = frozenset(["AND", "BETWEEN", "CASE", "DISTINCT", "EXISTS", "IN", "IS", "LIKE", "NOT", "OR", "RLIKE"])
+
+
 def plain(name: str) -> str:
     """A name as it is compared: Spark ignores case, quoted or not."""
     return name.strip("`").replace("``", "`").lower()

@@ -19,6 +19,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+#: HAVING on the number of rows: text and meaning.
+Having = tuple[str, Callable[[int], bool]] | None
+
+
 @dataclass(frozen=True)
 class Test:
     """`left op right`: left is a column of the new row, right a constant, or (`previous`) a column of the row before."""
@@ -52,7 +56,7 @@ class Pattern:
     gaps: str
     grouped: bool
     row_filter: Test | None
-    having: int | None
+    having: Having
 
     names = "abcdefgh"
 
@@ -71,7 +75,7 @@ class Pattern:
         text = f"SELECT {', '.join(items)} FROM s PATTERN [{variables}]"
         text += f" WHERE {' AND '.join(conditions)}" if conditions else ""
         text += " GROUP BY g" if self.grouped else ""
-        return text + (f" HAVING COUNT(*) >= {self.having}" if self.having is not None else "")
+        return text + (f" HAVING {self.having[0]}" if self.having is not None else "")
 
     # -- meaning -------------------------------------------------------------------------------------
 
@@ -117,7 +121,7 @@ class Pattern:
                     first -= 1
                 tagged = [(p, r) for p, r in tagged if p >= first]
             found = self.match([r for _, r in tagged])
-            if found is None or (self.having is not None and len(found[0]) < self.having):
+            if found is None or (self.having is not None and not self.having[1](len(found[0]))):
                 continue
             shown.append(({"g": group} if self.grouped else {}) | self._values(*found))
         return shown
@@ -148,6 +152,12 @@ def aggregate(function: str, column: str, rows: list[Row]) -> Any:
         exact = Decimal(sum(there)) / len(there)
         return float(exact) if isinstance(there[0], int) else exact.quantize(Decimal("0.00001"), ROUND_HALF_UP)
     return {"SUM": sum, "MIN": min, "MAX": max}[function](there)
+
+
+_HAVINGS: list[Having] = [
+    None, None, None, ("COUNT(*) >= 2", lambda n: n >= 2), ("COUNT(*) >= 3", lambda n: n >= 3),
+    ("(COUNT(*) > 3)OR(COUNT(*) < 2)", lambda n: n != 2 and n != 3),
+]  # fmt: skip
 
 
 def random_pattern(rng: random.Random, *, restricted: bool | None = None) -> Pattern:
@@ -183,7 +193,7 @@ def random_pattern(rng: random.Random, *, restricted: bool | None = None) -> Pat
         aggregates.append((function, column, variable))
     return Pattern(
         plus, one, entry, again, tuple(aggregates), rng.choice(["break", "carry"]), rng.random() < 0.85,
-        Test("z", ">", 0) if rng.random() < 0.3 else None, rng.choice([None, None, None, 2, 3]),
+        Test("z", ">", 0) if rng.random() < 0.3 else None, rng.choice(_HAVINGS),
     )  # fmt: skip
 
 

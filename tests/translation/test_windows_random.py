@@ -11,7 +11,16 @@ import pytest
 
 from partwise.translation import InputTable, QueryView, translate
 from tests.translation.duck import Duck, catch_up, repair
-from tests.translation.window_oracle import ALL, FILTERED, Row, WindowQuery, random_history, random_query, random_row
+from tests.translation.window_oracle import (
+    ALL,
+    EITHER,
+    FILTERED,
+    Row,
+    WindowQuery,
+    random_history,
+    random_query,
+    random_row,
+)
 
 COLUMNS = {
     "g": "string", "h": "int", "ts": "bigint", "tie": "bigint", "x": "int", "d": "decimal(8,2)", "b": "bigint", "f": "double",
@@ -74,7 +83,7 @@ def test_generated_sql_equals_the_rows_of_the_window(seed: int) -> None:
         check(query, random_history(rng, 12, rng.randint(4, 8)), rng)
 
 
-@pytest.mark.parametrize("aggregate", [*ALL, *FILTERED], ids=lambda a: a.text)
+@pytest.mark.parametrize("aggregate", [*ALL, *FILTERED, *EITHER], ids=lambda a: a.text)
 def test_every_aggregate_by_every_strategy(aggregate: Any) -> None:
     rng = random.Random(aggregate.text)
     strategies = (

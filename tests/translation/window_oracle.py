@@ -133,6 +133,12 @@ def _percentile(share: float, column: str) -> Callable[[list[Row]], Any]:
     return meaning
 
 
+def _either(row: Row) -> bool | None:
+    """x > 1 OR d > 0: NULL is neither."""
+    sides = [row["x"] > 1 if row["x"] is not None else None, row["d"] > 0 if row["d"] is not None else None]
+    return True if True in sides else None if None in sides else False
+
+
 def _positive(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["d"] is not None and row["d"] > 0]
 
@@ -179,6 +185,16 @@ ALL = (
     Aggregate("COALESCE(MAX(x), 0) - MIN(x)", lambda rows: max(there(rows, "x")) - min(there(rows, "x")) if there(rows, "x") else None, False),
 )  # fmt: skip
 
+#: OR in every place where another condition joins it.
+EITHER = (
+    Aggregate("COUNT(DISTINCT x) FILTER (WHERE (x > 1)OR(d > 0))", lambda rows: len({r["x"] for r in rows if _either(r)} - {None}), False),
+    Aggregate("COUNT(DISTINCT x > 1 OR d > 0)", lambda rows: len({_either(r) for r in rows} - {None}), False),
+    Aggregate("COUNT_IF((x > 1)or(d > 0)) FILTER (WHERE h < 2)", lambda rows: sum(bool(_either(r)) for r in rows if r["h"] < 2), True),
+    Aggregate("LAST(x > 1\tOR\nd > 0) FILTER (WHERE (x > 1)/* */OR(d > 0)) IGNORE NULLS", lambda rows: True if any(_either(r) for r in rows) else None, False),
+    Aggregate("FIRST(x > 1 OR d > 0) IGNORE NULLS", lambda rows: next((e for r in rows if (e := _either(r)) is not None), None), False),
+    Aggregate("ARG_MAX(x, x > 1 OR d > 0)", lambda rows: (max(((e, r["ts"], r["tie"], r["x"]) for r in rows if (e := _either(r)) is not None), key=lambda k: k[:3], default=None) or [None])[-1], False),
+)  # fmt: skip
+
 #: FILTER in front of every way to split an aggregate.
 FILTERED = (
     Aggregate("MAX(x) FILTER (WHERE d > 0)", lambda rows: _best(max, "x")(_positive(rows)), False),
@@ -198,9 +214,20 @@ def random_query(rng: random.Random, aggregates: list[Aggregate]) -> WindowQuery
         strategies += ["merge", "merge"]
         if window > slide and any(a.exact for a in aggregates):
             strategies += ["subtract", "subtract", "subtract"]
-    where = rng.choice([("", lambda row: True), ("h > 0", lambda row: row["h"] > 0)])
+    where = rng.choice(
+        [
+            ("", lambda row: True),
+            ("h > 0", lambda row: row["h"] > 0),
+            ("(x > 1)OR(d > 0)", lambda row: bool(_either(row))),
+        ]
+    )
     having = rng.choice(
-        [("", lambda rows: True), ("", lambda rows: True), ("COUNT(*) > 1", lambda rows: len(rows) > 1)]
+        [
+            ("", lambda rows: True),
+            ("", lambda rows: True),
+            ("COUNT(*) > 1", lambda rows: len(rows) > 1),
+            ("(COUNT(*) > 2)OR(COUNT(*) < 2)", lambda rows: len(rows) != 2),
+        ]
     )
     return WindowQuery(
         tuple(aggregates), rng.choice(["", "g", "g", "g, h"]), where, having, window, slide, rng.choice(strategies),
