@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy import bindparam, select
 
@@ -20,6 +21,9 @@ from partwise.tables import DIMENSION_PART, Graph, Table
 _PARTS = select(part.c.part, part.c.changed_seq, part.c.as_of, part.c.self_as_of, part.c.fingerprint).where(
     part.c.table == bindparam("t")
 )
+
+#: Causes that leave no trace in the records of parts.
+_ASKED = ("requested", "start")
 
 
 def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int, Cause]]:
@@ -62,14 +66,18 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
 
 
 def rebuild(w: Writing, graph: Graph, view: Table) -> None:
-    """Set what is due for a view from the formula."""
+    """Set what is due for a view from the formula. What is due without a cause in it stays."""
     old = due_rows(w, view.name)
+    found = due_by_formula(w, graph, view)
+    asked = {j: row for row in old if row.cause.kind in _ASKED for j in range(row.lo, row.hi + 1)}
 
     def since(j: int) -> float:
         return next((row.since for row in old if row.lo <= j <= row.hi), w.at)
 
-    found = due_by_formula(w, graph, view)
-    repaint(w, view.name, [Due(j, j, seq, since(j), cause) for j, (seq, cause) in found.items()])
+    new = {j: Due(j, j, seq, since(j), cause) for j, (seq, cause) in found.items()}
+    for j, row in asked.items():  # it stays what it is whatever happens beside it, as in `paint`
+        new[j] = replace(row, lo=j, hi=j, seq=max(row.seq, new[j].seq) if j in new else row.seq)
+    repaint(w, view.name, new.values())
 
 
 def audit(r: Reading, graph: Graph) -> dict[str, tuple[Parts, Parts]]:
@@ -81,7 +89,7 @@ def audit(r: Reading, graph: Graph) -> dict[str, tuple[Parts, Parts]]:
     different = {}
     for view in (graph[name] for name in graph.order if graph[name].kind == "view"):
         rows = due_rows(r, view.name)
-        asked = Parts.of(*((row.lo, row.hi) for row in rows if row.cause.kind in ("requested", "start")))
+        asked = Parts.of(*((row.lo, row.hi) for row in rows if row.cause.kind in _ASKED))
         ledger = Parts.of(*((row.lo, row.hi) for row in rows))
         formula = Parts.single(*due_by_formula(r, graph, view))
         if formula - ledger or ledger - formula - asked:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from typing import Protocol
 
-from partwise.parts import FOREVER, Parts, Range
+from partwise.parts import FOREVER, Parts, Range, Reference
 from partwise.tables import DIMENSION_PART, Input, Table
 
 
@@ -22,7 +23,6 @@ class PartFacts(Protocol):
 
 
 EVERYTHING = Parts.of((-FOREVER, FOREVER))
-_ROUNDS = 200
 
 
 def fed(view: Table, start: int, table: str, changed: Parts) -> Parts:
@@ -50,18 +50,35 @@ def fed_self(view: Table, changed: Parts) -> Parts:
 def self_closure(view: Table, parts: Parts, last: int) -> Parts:
     """Everything up to `last` that depends on `parts` through the view's references to itself.
 
-    Exact, except that a sparse chain (such as j-7) longer than some hundred links counts as the
-    whole rest: it then waits a little longer, never too little.
+    Exact: a part that is left out goes on, and one that is in waits, perhaps for ever.
     """
-    reached, front = Parts(), parts
-    for _ in range(_ROUNDS):
-        front = fed_self(view, front).within(-FOREVER, last) - reached
-        if not front:
-            return reached
-        reached |= front
-        if any(r.hi.over == r.hi.times == 1 and r.hi.plus == -1 for r in view.self_references):
-            return reached | Parts.of((front.first, last))  # each part reads the one before it
-    return reached | Parts.of((front.first, last))
+    return fed_self(view, _with_followers(view.self_references, parts, last)).within(-FOREVER, last)
+
+
+def _with_followers(references: Iterable[Reference], parts: Parts, last: int) -> Parts:
+    """`parts` and all that follows them up to `last`: upwards, so that each part is met once.
+
+    Each part reads earlier ones only. So as soon as consecutive parts are as many as the shortest step back is
+    long, everything after them follows. Only sparse chains (such as j-7) are walked link by link.
+    """
+    references = tuple(references)
+    shortest = min((-r.hi.plus for r in references), default=FOREVER)
+    found: list[Range] = []
+    begin = end = -2 * FOREVER  # the consecutive parts found last
+    heap = [*parts.ranges]  # sorted, so a heap
+    while heap:
+        lo, hi = heappop(heap)
+        lo, hi = max(lo, end + 1), min(hi, last)
+        if lo > hi:
+            continue
+        begin, end = begin if lo == end + 1 else lo, hi
+        if end - begin + 1 >= shortest:
+            found.append(Range(begin, last))
+            break
+        found.append(Range(lo, hi))
+        for reference in references:
+            heappush(heap, reference.feeds_range(Range(lo, hi)))
+    return Parts.of(*found)
 
 
 def with_predecessors(table: Table, start: int, ready: Parts, built: Parts) -> Parts:

@@ -10,8 +10,9 @@ from partwise.ledger.commit import Content, Entry, Gap
 from partwise.ledger.leases import Busy, Fenced
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.pin import DefinitionChanged, Version
+from partwise.ledger.runs import clear, due_rows, paint
 from partwise.parts import Parts, Range, Reference
-from partwise.plan.model import Plan
+from partwise.plan.model import Cause, Plan
 from partwise.tables import Graph, Input, Table
 
 T = 1_000.0
@@ -112,6 +113,20 @@ def test_pins_are_limited_to_what_was_asked_and_is_ready(chain: Ledger) -> None:
     assert chain.pin(held, T, Parts.single(7)) is None
     with pytest.raises(DefinitionChanged):
         chain.pin(held, T, None, "an old fingerprint")
+
+
+def test_a_sparse_self_reference_goes_on_past_a_hole(ledger: Ledger) -> None:
+    """s[10] never comes: v[13], v[16], ... wait for it, every other part is built, and so are its readers."""
+    inputs = (*SAME, Input("v", Reference.same(-3)))
+    ledger.define(Graph.of([Table("s", "source", 60, "s1"), replace(V, inputs=inputs), W]), T)
+    there = Parts.of((0, 9)) | Parts.of((11, 799))
+    arrive(ledger, dict.fromkeys(there, "a"))
+    waiting = Parts.single(*range(13, 800, 3))
+    for view in ("v", "w"):
+        assert steps(ledger.plan(T)) == {view: there - waiting}
+        assert build(ledger, view) == there - waiting
+    arrive(ledger, {801: "a", 802: "a"})  # 802 is behind the hole, too
+    assert steps(ledger.plan(T)) == {"v": Parts.single(801)}
 
 
 def test_orphans_are_adopted_in_order_once(chain: Ledger) -> None:
@@ -219,6 +234,27 @@ def test_a_start_can_only_be_moved_back(chain: Ledger) -> None:
         chain.move_start("v", 3, T)
     chain.move_start("v", 0, T)
     assert steps(chain.plan(T))["v"] == Parts.of((0, 2))
+
+
+def test_repairing_what_is_due_keeps_what_people_asked_for(chain: Ledger) -> None:
+    """A due row is lost and one too many is there: only those are set right."""
+    chain.define(Graph({**GRAPH.tables, "v": replace(V, start=replace(V.start, rule="latest"), fingerprint="v2")}), T)
+    build(chain, "v")
+    chain.move_start("v", 1, T)  # v[1] is new, v[2] was the first part
+    build(chain, "w")
+    arrive(chain, {3: "d", 4: "e"})
+    chain.request("v", Parts.single(3), T + 5)
+    with chain.database.writing(T + 6) as w:
+        clear(w, "v", Parts.of((4, 4)))
+        paint(w, "w", Parts.single(0), Cause("input", "v", Range(0, 0)))
+    assert chain.audit() == {"v": (Parts.single(4), Parts()), "w": (Parts(), Parts.single(0))}
+    assert set(chain.audit(repair=True, now=T + 7)) == {"v", "w"}
+    assert chain.audit() == {}
+    with chain.database.reading() as r:
+        after = due_rows(r, "v")
+    causes = {j: row.cause.kind for row in after for j in range(row.lo, row.hi + 1)}
+    assert causes == {1: "start", 2: "start", 3: "requested", 4: "input"}
+    assert steps(chain.plan(T + 7))["v"] == Parts.of((1, 4))
 
 
 def test_moments_and_versions(chain: Ledger) -> None:
