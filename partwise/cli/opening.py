@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partwise.cli.stop import Stop, wrong_use
@@ -28,6 +29,25 @@ def workspace_of(given: str | None) -> Workspace:
         return open_workspace(given)
     except (NoWorkspace, BadSetting) as why:
         raise wrong_use(str(why)) from None
+
+
+def workspace_with(path: Path, given: str | None) -> Workspace | None:
+    """The workspace whose definitions hold this file or folder: the one that is meant, else the nearest above it."""
+    path = path.resolve()
+    for here in (Path.cwd(), path.parent):
+        try:
+            found = open_workspace(given, here=here)
+        except NoWorkspace as why:
+            if given:
+                raise wrong_use(str(why)) from None
+            continue
+        except BadSetting as why:
+            raise wrong_use(str(why)) from None
+        folder = found.definitions_folder.resolve()
+        read = path.is_dir() or path.suffix in (".yaml", ".yml")
+        if read and path.is_relative_to(folder) and not any(p.startswith(".") for p in path.relative_to(folder).parts):
+            return found
+    return None
 
 
 def definitions_of(workspace: Workspace, quiet: bool = False) -> Definitions:

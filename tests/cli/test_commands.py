@@ -1,6 +1,7 @@
 """Each command on the example workspace: what programs get, and what people read."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -305,7 +306,33 @@ def test_validate_says_everything_and_ends_with_1(run: Run, workspace: Path) -> 
     codes = {problem["code"] for problem in done.json["problems"] if problem["severity"] == "error"}
     assert codes == {"bad-length", "unknown-table"} | codes
     assert "view_defs/bad.yaml:2:7: bad-length:" in run("validate").out
-    assert run("validate", "view_defs/total_loss.yaml").code == 1  # alone it lacks its source
+
+
+def test_validate_of_one_file_knows_the_others(run: Run, workspace: Path, tmp_path: Path) -> None:
+    """Its problems only, though all definitions are read; elsewhere a file is looked at by itself."""
+    bad = workspace / "view_defs" / "more" / "bad.yaml"
+    bad.parent.mkdir()
+    bad.write_text("view: v\npart: 1 minute\nupdate: SELECT x FROM measurements[j]\n")
+    one = run("validate", "view_defs/total_loss.yaml")
+    assert (one.code, one.out) == (0, "1 definition, no problems\n")
+    assert run("validate", "view_defs/high_loss.yaml", "--json").code == 0
+    assert run("validate", "view_defs").code == 1
+    for asked in ("view_defs/more", str(bad)):
+        found = run("validate", asked, "--json")
+        assert found.code == 1
+        assert [(p["file"], p["code"]) for p in found.json["problems"]] == [
+            ("view_defs/more/bad.yaml", "unknown-column")
+        ]
+    alone = shutil.copy(workspace / "view_defs" / "total_loss.yaml", tmp_path)
+    assert "there is no table measurements" in run("validate", str(alone)).out  # not in a workspace
+    assert run("validate", str(alone), "--workspace", "nowhere").code == 2
+
+
+def test_validate_finds_the_workspace_of_a_file(
+    run: Run, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("validate", f"{workspace.name}/view_defs/total_loss.yaml").code == 0
 
 
 def test_one_broken_file_does_not_stop_the_others(run: Run, built: Path) -> None:

@@ -28,9 +28,9 @@ def one(text: str) -> Source | Dimension | View:
 
 
 def test_the_example_has_no_problems() -> None:
+    """Not even a warning: it is what people copy from."""
     found = load(EXAMPLE)
-    assert [str(p) for p in found.problems if p.severity == "error"] == []
-    assert found.ok
+    assert [str(p) for p in found.problems] == []
     assert set(found.tables) == {
         "measurements", "nodes", "loss_by_region", "total_loss", "high_loss", "worst_ten_minutes",
         "loss_runs", "high_loss_by_hand",

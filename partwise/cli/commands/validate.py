@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwise.cli.opening import definitions_of, workspace_of
+from partwise.cli.opening import definitions_of, workspace_of, workspace_with
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.show import as_json, plural
 from partwise.cli.stop import wrong_use
+
+if TYPE_CHECKING:
+    from partwise.definitions import Definitions
 
 
 def command(
@@ -20,7 +24,8 @@ def command(
 ) -> None:
     """All problems of all definitions: file:line:column: code: message, and a hint.
 
-    Ends with code 1 if there is an error; warnings and notes are fine.
+    Ends with code 1 if there is an error; warnings and notes are fine. With a file or folder of a workspace's
+    definitions all of them are read, and the problems of that file or folder shown.
 
     \b
     Example:
@@ -29,12 +34,10 @@ def command(
     """
     if path is None:
         found = definitions_of(workspace_of(workspace), quiet=True)
+    elif not path.exists():
+        raise wrong_use(f"There is no file or folder {path}.")
     else:
-        from partwise.definitions import load
-
-        if not path.exists():
-            raise wrong_use(f"There is no file or folder {path}.")
-        found = load(path)
+        found = _of(path, workspace)
     if json:
         keys = ("file", "line", "column", "code", "message", "hint", "severity")
         as_json({"problems": [{key: getattr(problem, key) for key in keys} for problem in found.problems]})
@@ -50,3 +53,22 @@ def command(
     fine = f"{tables}, no problems" if not errors else f"{tables}, {plural(errors, 'problem')}"
     print(fine + (f", {plural(others, 'warning')}" if others else ""))
     raise typer.Exit(0 if found.ok else 1)
+
+
+def _of(path: Path, given: str | None) -> Definitions:
+    """What a file or folder defines: among the definitions of its workspace, else by itself."""
+    from partwise.definitions import load
+
+    workspace = workspace_with(path, given)
+    if workspace is None:
+        return load(path)
+    found, wanted = workspace.load(), path.resolve()
+
+    def inside(file: str) -> bool:
+        return Path(file).resolve().is_relative_to(wanted)
+
+    return replace(
+        found,
+        tables={name: table for name, table in found.tables.items() if inside(table.place.file)},
+        problems=tuple(problem for problem in found.problems if inside(problem.file)),
+    )
