@@ -111,7 +111,17 @@ def paint(
         at = k - grid.first
         if 0 <= at < size and cells[at] in (RANK["fresh"], RANK["empty"]):
             cells[at] = RANK["repaired"]
-    return "".join(f"{len(list(run))}{LETTERS[rank]}" for rank, run in groupby(cells))
+    return _packed(LETTERS[rank] for rank in cells)
+
+
+def changes(grid: Grid, changed: Iterable[int]) -> str:
+    """`20-5c`: twenty cells, then five with a part whose content changed since the chosen moment, in whatever state."""
+    inside = {k for k in changed if grid.first <= k <= grid.last}
+    return _packed("c" if k in inside else "-" for k in range(grid.first, grid.last + 1))
+
+
+def _packed(letters: Iterable[str]) -> str:
+    return "".join(f"{len(list(run))}{letter}" for letter, run in groupby(letters))
 
 
 def _whole_cells(grid: Grid, parts: Parts) -> tuple[int, range]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from partwise.ledger.as_defined import Snapshot
 from partwise.page import queries
 from partwise.page.ask import BadAsk, Window, resolution, window
-from partwise.page.cells import Facts, Grid, paint, states_of
+from partwise.page.cells import Facts, Grid, changes, paint, states_of
 from partwise.page.rows import Group, groups
 from partwise.page.states import STATES, State, Word
 from partwise.parts import FOREVER, Parts, Range, part_text
@@ -24,7 +24,9 @@ SHOWN = 1440
 class Row:
     """One table. `cells`: letters with how often each follows, from cell number `first` on; see `states`.
 
-    Cell k begins at k * `cell` seconds since 1970. `counts` are parts by state within the window.
+    Cell k begins at k * `cell` seconds since 1970. `changed`: likewise, `c` for cells with a part whose content changed
+    since the chosen moment, in whatever state it is now. `counts` are parts by state within the window; parts that
+    are repaired or empty are counted once more under these words.
     """
 
     table: str
@@ -34,6 +36,7 @@ class Row:
     cell: int
     first: int
     cells: str
+    changed: str
     counts: Mapping[Word, int]
     first_part: str | None
     last_part: str | None
@@ -104,6 +107,7 @@ def heat(
                 cell=grid.cell,
                 first=grid.first,
                 cells=paint(grid, states, marks, bare),
+                changed=changes(grid, marks),
                 counts=_counts(states, sum(marks.values()), sum(bare.values())),
                 first_part=_text(table, run.lo) if (run := snapshot.facts.first_run(name)) else None,
                 last_part=_text(table, snapshot.facts.newest(name)),

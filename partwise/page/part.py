@@ -13,20 +13,23 @@ from partwise.page import queries
 from partwise.page.ask import BadAsk, Window
 from partwise.page.cells import states_of
 from partwise.page.checked import CheckLine, lines_of
-from partwise.page.heat import facts_of
+from partwise.page.heat import MARKED, facts_of
 from partwise.page.states import Word
 from partwise.parts import FOREVER, Parts, Range, part_text, range_text
 from partwise.tables import DIMENSION_PART, Graph, Table
 
 #: Of more parts than this in one cell the rows are not added up.
 ADDED = 20_000
+#: The server does not know the reader's zone, so its sentences name theirs; plain "UTC" would go without saying.
+ZONE = "Etc/UTC"
 #: Parts of one table that are listed one by one in a lineage.
 LISTED = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of the heat-map. `part` if it is one; `rows`, `revision` and `updated` are of what exists."""
+    """A cell of the heat-map. `part` if it is one; `rows`, `revision` and `updated` are of what exists. `counts` as in
+    the heat-map: what is repaired or empty is counted once more under these words."""
 
     table: str
     parts: str
@@ -75,7 +78,8 @@ class FailureLine:
 
 @dataclass(frozen=True, slots=True)
 class PartDetails:
-    """`why` is a sentence for people; times are seconds since 1970. `dag`: the DAG that computes the table,
+    """`why` is a sentence for people, with times in UTC, and says more exactly than `state` what is the matter; other
+    times are seconds since 1970. `dag`: the DAG that computes the table,
     `run`: its run that is at work."""
 
     table: str
@@ -83,7 +87,7 @@ class PartDetails:
     part: str | None
     begin: int
     end: int
-    state: str
+    state: Word
     why: str
     reason: str | None
     since: float | None
@@ -101,7 +105,7 @@ class PartDetails:
     run: str | None
 
 
-def cell(snapshot: Snapshot, table: Table, begin: int, end: int) -> Cell:
+def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = MARKED) -> Cell:
     """The parts of a table that begin between two moments."""
     if begin >= end:
         raise BadAsk(f"from ({begin}) must be before to ({end}).")
@@ -111,39 +115,61 @@ def cell(snapshot: Snapshot, table: Table, begin: int, end: int) -> Cell:
         span, length = Range(DIMENSION_PART, DIMENSION_PART), 1
     if span.lo > span.hi:
         span = Range(begin // length, begin // length)  # a moment inside of a part means that part
-    shown = Window(span.lo * length, (span.hi + 1) * length, max(length, span.size * length))
-    facts = facts_of(snapshot, shown, {table.name: span})[table.name]
-    counts: dict[Word, int] = {
-        word: parts.count for word, kept in states_of(table, facts).items() if (parts := kept.within(*span))
-    }
+    counts: dict[Word, int] = {word: parts.count for word, parts in _states(snapshot, table, span).items()}
     rows = revision = updated = None
     if span.size <= ADDED:
-        _, rows, revision, updated = queries.summary(snapshot.r, table.name, span.lo, span.hi)
+        rows, revision, updated = queries.summary(snapshot.r, table.name, span)
         if revision is None:
             rows = None
+        again: dict[Word, Parts] = {
+            "repaired": queries.changed_parts(snapshot.r, table.name, span, snapshot.now - within),
+            "empty": queries.empty_parts(snapshot.r, table.name, span),
+        }
+        counts |= {word: parts.count for word, parts in again.items() if parts}
     one = span.lo == span.hi
     text = "all of it" if table.kind == "dimension" else range_text(span, length)
     part = part_text(span.lo, length) if one and table.kind != "dimension" else None
-    return Cell(table.name, text, span.size, part, shown.begin, shown.end, counts, rows, revision, updated)
+    return Cell(
+        table.name, text, span.size, part, span.lo * length, (span.hi + 1) * length, counts, rows, revision, updated
+    )
 
 
-def details(snapshot: Snapshot, table: Table, p: int, zone: str = "UTC") -> PartDetails:
+def _states(snapshot: Snapshot, table: Table, span: Range) -> dict[Word, Parts]:
+    """As the heat-map has it."""
+    length = 1 if table.kind == "dimension" else table.length
+    shown = Window(span.lo * length, (span.hi + 1) * length, length)
+    facts = facts_of(snapshot, shown, {table.name: span})[table.name]
+    found = {word: kept.within(*span) for word, kept in states_of(table, facts).items()}
+    return {word: parts for word, parts in found.items() if parts}
+
+
+def _word(snapshot: Snapshot, table: Table, p: int, since: float) -> Word:
+    """The state of one part, by the word and colour that its cell has in the heat-map."""
+    span = Range(p, p)
+    word = next(iter(_states(snapshot, table, span)), None)
+    if word != "fresh":
+        return word or "none"
+    if queries.changed_parts(snapshot.r, table.name, span, since):
+        return "repaired"
+    return "empty" if queries.empty_parts(snapshot.r, table.name, span) else "fresh"
+
+
+def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> PartDetails:
+    """`within`: repairs of so many last seconds make a fresh part a repaired one."""
     known = history(snapshot, table.name, p)
     graph, failed = snapshot.graph, known.failure
     dimension = table.kind == "dimension"
     newest = known.revisions[0].revision if known.revisions else None
     writer = queries.writers(snapshot.r, snapshot.now).get(table.name)
-    look = snapshot.looks.get(table.name)
     checked = checks.kept(snapshot.r, table.name, p)
-    building = writer is not None and look is not None and p in look.ready
     return PartDetails(
         table=table.name,
         kind=table.kind,
         part=None if dimension else part_text(p, table.length),
         begin=0 if dimension else p * table.length,
         end=0 if dimension else (p + 1) * table.length,
-        state="building" if building else known.state,
-        why=sentence(graph, known, zone) + behind(snapshot, known.lacks),
+        state=_word(snapshot, table, p, snapshot.now - within),
+        why=sentence(graph, known, ZONE) + behind(snapshot, known.lacks),
         reason=known.cause.text(graph, not known.exists) if known.cause else None,
         since=known.since,
         rows=known.rows,

@@ -26,7 +26,7 @@ from partwise_page.gate import BACKFILL_DAG, Gate, from_our_page
 Moment = Annotated[int, Field(ge=EARLIEST, le=LATEST)]
 Begin = Query(alias="from", description="Seconds since 1970. With `to`; without both, the newest parts.")
 End = Query(alias="to", description="Seconds since 1970, not included.")
-Since = Annotated[float | None, Query(ge=EARLIEST, le=LATEST, description="Seconds since 1970. Default: a day ago.")]
+Within = Annotated[int, Query(ge=1, le=LATEST, description="Changes of so many last seconds count; a day without it.")]
 TableName = Annotated[str, Query(max_length=255, description="Name of a table.")]
 RangeText = Annotated[
     str, Query(max_length=100, description="A part, A..B (both included), A.. or ..B, in UTC.", examples=["2026-10-03"])
@@ -93,9 +93,7 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
         begin: Annotated[Moment | None, Begin] = None,
         end: Annotated[Moment | None, End] = None,
         cells: Annotated[int, Query(ge=1, le=MOST_CELLS, description="At most so many cells in a row.")] = 240,
-        within: Annotated[
-            int, Query(ge=1, le=LATEST, description="Repairs of so many last seconds are marked.")
-        ] = MARKED,
+        within: Within = MARKED,
     ) -> Heat:
         with place.snapshot() as snapshot:
             # Leases end and retries begin without a transaction: a minute is the longest that an answer holds.
@@ -111,9 +109,10 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
         table: TableName,
         begin: Annotated[Moment, Begin],
         end: Annotated[Moment, End],
+        within: Within = MARKED,
     ) -> Cell:
         with place.snapshot() as snapshot:
-            return cell(snapshot, table_of(snapshot.graph, table), begin, end)
+            return cell(snapshot, table_of(snapshot.graph, table), begin, end, within)
 
     @app.get("/part", summary="Everything about one part: why, revisions, what it was computed from, what it feeds")
     def get_part(
@@ -121,10 +120,11 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
         part: Annotated[
             str | None, Query(max_length=50, description="As 2026-10-03T10:05; not for dimensions.")
         ] = None,
+        within: Within = MARKED,
     ) -> PartDetails:
         with place.snapshot() as snapshot:
             found = table_of(snapshot.graph, table)
-            return details(snapshot, found, part_of(found, part), place.workspace().settings.timezone)
+            return details(snapshot, found, part_of(found, part), within)
 
     @app.get("/lineage", summary="All tables, and which reads which")
     def get_lineage(helpers: bool = False) -> Lineage:
@@ -137,11 +137,10 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
         with place.snapshot() as snapshot:
             return tab(snapshot, definitions, table_of(snapshot.graph, table), place.workspace().folder)
 
-    @app.get("/changes", summary="Parts of a table whose content changed since a moment")
-    def get_changes(table: TableName, since: Since = None) -> Changed:
+    @app.get("/changes", summary="Parts of a table whose content changed lately, newest change first")
+    def get_changes(table: TableName, within: Within = MARKED) -> Changed:
         with place.snapshot() as snapshot:
-            moment = snapshot.now - 86400 if since is None else since
-            return changed(snapshot, table_of(snapshot.graph, table), moment)
+            return changed(snapshot, table_of(snapshot.graph, table), snapshot.now - within)
 
     @app.get("/backfill", summary="What a backfill would do; nothing is started")
     def get_backfill(table: TableName, range: RangeText, upstream: bool = False, downstream: bool = True) -> Preview:

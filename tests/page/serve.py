@@ -60,7 +60,8 @@ class Runs:
 def application(folder: Path, now: float | None, runs: Runs) -> FastAPI:
     """Mounted as in Airflow."""
     app = FastAPI()
-    app.mount("/partwise", create_app(PlaceAt(str(folder), now), runs.gate()))
+    app.state.place = PlaceAt(str(folder), now)
+    app.mount("/partwise", create_app(app.state.place, runs.gate()))
 
     @app.get("/api/v2/dags/partwise_backfill/dagRuns/{run}")
     def state_of(run: str) -> dict[str, str]:

@@ -114,7 +114,7 @@ def test_who_may_only_look_starts_nothing(client: Client, site: Site) -> None:
         ("/part?table=by_minute&part=%23123456789012345678901234567890", "outside of the years"),
         ("/cell?table=by_minute&from=5&to=5", "before"),
         ("/cell?table=by_minute", "from: field required"),
-        ("/changes?table=final&since=nan", "since: input should be less"),
+        ("/changes?table=final&within=nan", "within: input should be a valid integer"),
         ("/backfill?table=measurements&range=2026-10-03T10:20", "come from outside"),
         ("/backfill?table=by_minute&range=..", "RANGE is empty"),
         ("/table?table=%00", "no table"),

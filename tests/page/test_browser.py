@@ -88,6 +88,33 @@ def test_a_click_tells_why_and_leads_on_through_the_lineage(open_page: Open) -> 
     expect(panel).to_be_hidden()
 
 
+def test_only_what_changed_since_the_chosen_moment_stays_in_the_light(open_page: Open, site: Site) -> None:
+    site.made.deliver("measurements", {MINUTE + 22: 9})  # repaired before, stale now
+    site.app.state.place.now += 7200
+    page = open_page()
+    assert [box(page, "by_minute", m)["changed"] for m in (5, 21, 22)] == [False, True, True]
+    page.locator("#only").check()
+    assert colour(page, "by_minute", 21) == style(page, "repaired")
+    assert colour(page, "by_minute", 22) == style(page, "stale")
+    assert colour(page, "by_minute", 5) != style(page, "fresh")
+    page.locator("#since").select_option("3600")
+    page.wait_for_function("([t, m]) => !partsPage.boxOf(t, m).changed", arg=["by_minute", TEN + 60 * 22])
+    assert box(page, "by_minute", 21)["word"] == "fresh"
+    assert colour(page, "by_minute", 22) != style(page, "stale")
+    assert "since=3600" in page.url
+    page.locator("#only").uncheck()
+    assert colour(page, "by_minute", 22) == style(page, "stale")
+
+
+def test_a_tables_tab_lists_what_changed(open_page: Open) -> None:
+    page = open_page("#view=table&table=final")
+    changes = page.locator("#table .changes")
+    expect(changes).to_contain_text("2026-10-03T10:24")
+    expect(changes).to_contain_text("by_minute[2026-10-03T10:20..2026-10-03T10:24] changed")
+    changes.get_by_role("button", name="2026-10-03T10:24").click()
+    expect(page.locator("#panel h2")).to_contain_text("final 2026-10-03T10:24")
+
+
 def test_a_hover_shows_rows_revision_and_when_in_the_viewers_zone_with_utc(open_page: Open) -> None:
     page = open_page(zone="Asia/Tokyo")
     at = box(page, "final", 22)

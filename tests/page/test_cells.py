@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,8 @@ from partwise.ledger.reports import state_of
 from partwise.page import queries
 from partwise.page.ask import Window
 from partwise.page.cells import Grid, paint, states_of
-from partwise.page.heat import facts_of, heat
-from partwise.page.part import cell
+from partwise.page.heat import Row, facts_of, heat
+from partwise.page.part import cell, details
 from partwise.page.states import LETTERS, RANK, STATES, Word
 from partwise.parts import Parts, Range
 from tests.page.warehouse import MINUTE, TEN, Warehouse, every_state, small
@@ -93,23 +94,58 @@ def test_states_agree_with_what_status_says_of_each_part() -> None:
     assert seen == {"fresh", "open", "building", "missing", "manual", "stale", "blocked", "failed"}
 
 
-@pytest.mark.parametrize("cells", [2000, 100, 7, 1])
-def test_the_heat_map_shows_the_same_at_every_zoom(cells: int) -> None:
+#: Windows that begin and end with cells, that cut them, and that lie within one part of an hour.
+WINDOWS = [(TEN, TEN + 7200), (TEN + 1217, TEN + 7111), (TEN + 1800, TEN + 2400), (TEN - 3590, TEN + 10)]
+
+
+@pytest.fixture(scope="module")
+def by_part() -> tuple[Warehouse, dict[str, Row]]:
+    """Every row part by part, over more days than can be asked for at once."""
     made = every_state()
+    made.deliver("orders", {}, {TEN // 86400: 2})
     with made.snapshot() as snapshot:
-        fine = heat(snapshot, TEN, TEN + 7200, 2000)
-        found = heat(snapshot, TEN, TEN + 7200, cells)
-        assert (found.end - found.begin) / found.resolution <= cells
-        for row, exact in zip(found.rows, fine.rows, strict=True):
-            if row.kind == "dimension":
-                assert row.cells == exact.cells == "1f"
-                continue
+        days = [heat(snapshot, at, at + 86400, 2000) for at in range(TEN - 36000 - 86400, TEN + 86400, 86400)]
+    rows = {}
+    for same in zip(*(day.rows for day in days), strict=True):
+        whole = {name: "".join(getattr(row, name) for row in same) for name in ("cells", "changed")}
+        rows[same[0].table] = replace(same[0], **whole)
+    return made, rows
+
+
+@pytest.mark.parametrize("begin, end", WINDOWS)
+@pytest.mark.parametrize("cells", [2000, 100, 7, 1])
+def test_the_heat_map_shows_the_same_at_every_zoom(
+    by_part: tuple[Warehouse, dict[str, Row]], cells: int, begin: int, end: int
+) -> None:
+    made, exact = by_part
+    with made.snapshot() as snapshot:
+        found = heat(snapshot, begin, end, cells)
+    assert (found.end - found.begin) / found.resolution <= cells
+    for row in found.rows:
+        if row.kind == "dimension":
+            assert (row.cells, row.changed) == ("1f", "1-")
+            continue
+        each = exact[row.table]
+        for of_row, of_part in ((row.cells, each.cells), (row.changed, each.changed)):
             worst: dict[int, str] = {}
-            for at, letter in enumerate(unpack(exact.cells)):
-                k = (exact.first + at) * exact.cell // row.cell
-                worst[k] = max(worst.get(k, "-"), letter, key=LETTERS.index)
-            mine = {row.first + at: letter for at, letter in enumerate(unpack(row.cells))}
-            assert mine == {k: letter for k, letter in worst.items() if k in mine}, row.table
+            for at, letter in enumerate(unpack(of_part)):
+                k = (each.first + at) * each.cell // row.cell
+                worst[k] = max(worst.get(k, "-"), letter, key=f"{LETTERS}c".index)
+            mine = {row.first + at: letter for at, letter in enumerate(unpack(of_row))}
+            assert mine == {k: worst[k] for k in mine}, row.table
+
+
+def test_a_part_that_changed_is_marked_in_whatever_state_it_is_now() -> None:
+    made = every_state()
+    made.deliver("measurements", {MINUTE + 22: 9})  # repaired before, stale now
+    with made.snapshot() as snapshot:
+        row = next(r for r in heat(snapshot, TEN, TEN + 7200, 2000).rows if r.table == "by_minute")
+        assert unpack(row.cells)[20:26] == "rrsrrf"
+        assert unpack(row.changed)[19:26] == "-ccccc-"
+        assert row.counts["repaired"] == 5
+        found = cell(snapshot, snapshot.graph["by_minute"], TEN + 1200, TEN + 1560)
+        assert found.counts == {"fresh": 5, "stale": 1, "repaired": 5}
+        assert details(snapshot, snapshot.graph["by_minute"], MINUTE + 22).state == "stale"
 
 
 def test_repairs_are_marked_and_forgotten_and_empty_parts_are_told_apart() -> None:

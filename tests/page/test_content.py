@@ -6,10 +6,13 @@ import pytest
 
 from partwise.page.ask import BadAsk, part_of, range_of, table_of, window
 from partwise.page.changed import changed
+from partwise.page.heat import heat
 from partwise.page.lateness import lateness
 from partwise.page.lineage import lineage
 from partwise.page.part import details
 from partwise.page.preview import preview
+from partwise.page.states import LETTERS, STATES
+from tests.page.test_cells import unpack
 from tests.page.warehouse import MINUTE, TEN, every_state
 
 
@@ -38,8 +41,34 @@ def test_a_part_of_a_leased_view_is_building_and_names_the_writer() -> None:
     with made.snapshot() as snapshot:
         found = details(snapshot, snapshot.graph["worst"], MINUTE + 45)
         assert (found.state, found.writer) == ("building", "a step")
-        other = details(snapshot, snapshot.graph["worst"], MINUTE + 30)
+        other = details(snapshot, snapshot.graph["worst"], MINUTE + 10)
         assert other.state == "fresh"
+
+
+def test_the_panel_names_the_state_as_the_cell_does() -> None:
+    made = every_state()
+    seen = set()
+    with made.snapshot() as snapshot:
+        shown = heat(snapshot, TEN - 3600, TEN + 9000, 2000)
+        for row in shown.rows:
+            table = snapshot.graph[row.table]
+            letters = unpack(row.cells)
+            for at in (at for at in range(len(letters)) if at % 4 == 0 or letters[at] != letters[at - 1]):
+                p = 0 if table.kind == "dimension" else row.first + at
+                found = details(snapshot, table, p)
+                assert found.state == STATES[LETTERS.index(letters[at])].word, (row.table, p, found.why)
+                seen.add(found.state)
+    assert seen == {state.word for state in STATES}
+
+
+def test_the_sentence_says_which_zone_its_times_are_in() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        found = details(snapshot, snapshot.graph["by_minute"], MINUTE + 5)
+        later = details(snapshot, snapshot.graph["by_minute"], MINUTE + 5000)
+    assert found.why.endswith("changed last at 2026-09-30 11:55:00 UTC.")
+    assert later.state == "none"
+    assert "was never built" in later.why
 
 
 def test_revisions_say_what_caused_them() -> None:

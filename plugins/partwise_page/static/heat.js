@@ -1,6 +1,6 @@
 // The heat-map: which rows are shown, where cells are, and how people move in it.
 import { byId, make, replace, say } from "./dom.js";
-import { drawAxis, drawCells, letterAt, readColours, ROW, runs, wordOf } from "./paint.js";
+import { drawAxis, drawCells, readColours, ROW, runAt, runs, wordOf } from "./paint.js";
 import { length, local, plural, utc } from "./time.js";
 
 const TROUBLE = ["failed", "blocked", "stale", "manual", "missing", "building"];
@@ -138,9 +138,11 @@ export class HeatMap {
   }
 
   cell(row, moment) {
-    if (row.kind === "dimension") return { table: row.table, begin: this.data.begin, end: this.data.end, word: wordOf(row.runs[0]?.[2]), row };
-    const k = Math.floor(moment / row.cell);
-    return { table: row.table, begin: k * row.cell, end: (k + 1) * row.cell, word: wordOf(letterAt(row, k)), row };
+    const whole = row.kind === "dimension";
+    const k = whole ? row.first : Math.floor(moment / row.cell);
+    const [begin, end] = whole ? [this.data.begin, this.data.end] : [k * row.cell, (k + 1) * row.cell];
+    const [, , letter, changed] = runAt(row, k);
+    return { table: row.table, begin, end, word: wordOf(letter), changed, row };
   }
 
   // Where a cell is on the screen: for tests, and for bringing it into sight.
@@ -150,7 +152,7 @@ export class HeatMap {
     const { begin, end } = this.data;
     const found = this.cell(line.row, moment);
     const x = (at) => box.left + ((at - begin) / (end - begin)) * this.width;
-    return { left: x(found.begin), right: x(found.end), y: box.top + line.y - byId("scroll").scrollTop + ROW / 2, word: found.word };
+    return { left: x(found.begin), right: x(found.end), y: box.top + line.y - byId("scroll").scrollTop + ROW / 2, word: found.word, changed: found.changed };
   }
 
   listen() {

@@ -3,12 +3,12 @@ import { ask, askHeat, forgetHeat } from "./api.js";
 import { byId, chip, make, replace } from "./dom.js";
 import { HeatMap } from "./heat.js";
 import { airflowLink, fromLink, rangeOf, toLink } from "./link.js";
+import { MARKED, sample } from "./paint.js";
 import { closePanel, openPart, openRange } from "./panel.js";
 import { followTheme } from "./theme.js";
 import { local, partText, plural, stretch, utc, zone } from "./time.js";
 
 const EVERY = 5000;
-const CELL = 7; // pixels that a cell should have at least
 const LONGEST = 50 * 365 * 86400;
 
 const state = { view: "heat", since: null, helpers: false, ...fromLink() };
@@ -24,12 +24,15 @@ const heat = new HeatMap({
   zoom: (factor, moment) => zoom(factor, moment),
 });
 const actions = {
+  within: () => within(),
   close: () => { closePanel(); heat.selected = null; go({ part: null, range: null, table: state.view === "heat" ? null : state.table }); },
   go: (table, part) => reveal(table, part),
   table: (name) => go({ view: "table", table: name, part: null, range: null }),
   changed: () => refresh(),
   zoomTo: (begin, end) => look(begin, end),
 };
+
+const within = () => Number(state.since) || 86400;
 
 function go(change) {
   Object.assign(state, change);
@@ -41,7 +44,7 @@ async function refresh() {
   clearTimeout(timer);
   try {
     const width = byId("cells").parentElement.clientWidth || 1000;
-    const wanted = { cells: Math.max(20, Math.min(1500, Math.floor(width / CELL))), within: state.since ?? 86400 };
+    const wanted = { cells: Math.max(20, Math.min(1500, Math.floor(width / MARKED))), within: within() };
     const data = await askHeat(shown ? { from: shown[0], to: shown[1], ...wanted } : wanted);
     byId("live").dataset.state = "live";
     byId("live").textContent = "live";
@@ -89,11 +92,13 @@ function legend(states) {
   const text = JSON.stringify(states);
   if (text === legendFor) return;
   legendFor = text;
-  replace(byId("legend"), states.filter((each) => each.word !== "none").map((each) => {
-    const item = chip(each.word);
-    item.title = each.meaning;
-    return item;
-  }));
+  replace(byId("legend"), states.filter((each) => each.word !== "none").map((each) =>
+    make("span.chip", { "data-state": each.word, title: each.meaning }, make("canvas"), each.word)));
+  paintLegend();
+}
+
+function paintLegend() {
+  for (const canvas of document.querySelectorAll("#legend canvas")) sample(canvas, canvas.parentElement.dataset.state);
 }
 
 function render() {
@@ -220,8 +225,8 @@ function hover(selection, event) {
     tip.hidden = true;
     return;
   }
-  const { table, begin, end, row, word } = selection;
-  const head = [make("b", {}, table), " ", chip(word)];
+  const { table, begin, end, row, word, changed } = selection;
+  const head = [make("b", {}, table), " ", chip(word), changed && word !== "repaired" ? [" ", chip("repaired", "changed")] : null];
   const whole = row.kind === "dimension";
   const times = whole ? null : [make("div", {}, stretch(begin, end)), make("div.quiet", {}, utc(begin))];
   replace(tip, make("div", {}, head), times);
@@ -230,7 +235,7 @@ function hover(selection, event) {
   tip.style.top = `${Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 60)}px`;
   hovering = setTimeout(async () => {
     try {
-      const found = await ask("cell", { table, from: begin, to: end });
+      const found = await ask("cell", { table, from: begin, to: end, within: within() });
       const counts = Object.entries(found.counts);
       const said = found.count > 1 ? `${plural(found.count, "part")}: ${counts.map(([each, count]) => `${count} ${each}`).join(", ")}` : null;
       const rows = found.revision ? `${plural(found.rows, "row")}, revision ${found.revision}` : null;
@@ -287,7 +292,7 @@ async function start() {
   }
 }
 
-followTheme(() => heat.recolour());
+followTheme(() => { heat.recolour(); paintLegend(); });
 listen();
 start();
 window.partsPage = { boxOf: (table, moment) => heat.boxOf(table, moment), refresh, state }; // for tests and the curious

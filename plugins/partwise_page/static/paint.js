@@ -2,32 +2,61 @@
 import { ticks } from "./time.js";
 
 export const ROW = 24;
+export const MARKED = 7; // pixels from which on a cell bears its mark
+const DIMMED = 0.15;
 const WORDS = { e: "empty", f: "fresh", r: "repaired", o: "open", b: "building", m: "missing", h: "manual", s: "stale", w: "blocked", x: "failed" };
 
 export const wordOf = (letter) => WORDS[letter] ?? "none";
 
-// "12f1s" from cell 100 on -> [[100, 12, "f"], [112, 1, "s"]]
-export function runs(row) {
+function unpack(text, first) {
   const found = [];
-  let at = row.first;
-  for (const [, count, letter] of row.cells.matchAll(/(\d+)(\D)/g)) {
-    found.push([at, +count, letter]);
+  let at = first;
+  for (const [, count, letter] of text.matchAll(/(\d+)(\D)/g)) {
+    found.push([at, at + +count, letter]);
     at += +count;
   }
   return found;
 }
 
-export function letterAt(row, k) {
-  for (const [at, count, letter] of row.runs) if (k >= at && k < at + count) return letter;
-  return "-";
+// "12f1s" and "10-3c" from cell 100 on -> [[100, 10, "f", false], [110, 2, "f", true], [112, 1, "s", true]]
+export function runs(row) {
+  const found = [];
+  const changes = unpack(row.changed, row.first);
+  let next = 0;
+  for (const [begin, end, letter] of unpack(row.cells, row.first)) {
+    for (let at = begin; at < end; ) {
+      while (changes[next] && changes[next][1] <= at) next += 1;
+      const until = Math.min(end, changes[next]?.[1] ?? end);
+      found.push([at, until - at, letter, changes[next]?.[2] === "c"]);
+      at = until;
+    }
+  }
+  return found;
+}
+
+export function runAt(row, k) {
+  return row.runs.find(([at, count]) => k >= at && k < at + count) ?? [k, 1, "-", false];
 }
 
 let colours = {};
 
 export function readColours() {
   const style = getComputedStyle(document.documentElement);
-  const names = [...Object.values(WORDS), "mark", "line", "text", "quiet", "accent", "band"];
+  const names = [...Object.values(WORDS), "mark", "mark-light", "line", "text", "quiet", "accent", "band"];
   colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+// Dark marks on light states, light marks on dark ones.
+function markOn(word) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colours[word].slice(at, at + 2), 16) / 255);
+  return colours[0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2 > 0.2 ? "mark" : "mark-light"];
+}
+
+// A cell by itself, for the legend.
+export function sample(canvas, word) {
+  const on = fit(canvas, 13, 16);
+  drawCell(on, word, 0, 0, 13, 16, 3);
+  if (word === "repaired") drawChange(on, word, 0, 0, 13, 16);
 }
 
 export function fit(canvas, width, height) {
@@ -70,9 +99,9 @@ export function drawCells(canvas, lines, shown) {
 }
 
 function drawWhole(on, row, y, shown) {
-  const letter = row.runs[0]?.[2] ?? "-";
+  const [, , letter, changed] = row.runs[0] ?? [0, 0, "-", false];
   if (letter === "-") return;
-  on.globalAlpha = 0.55;
+  on.globalAlpha = shown.only && !changed ? DIMMED : 0.55;
   on.fillStyle = colours[wordOf(letter)];
   on.fillRect(1, y + ROW / 2 - 2, shown.width - 2, 4);
   on.globalAlpha = 1;
@@ -83,46 +112,62 @@ function drawRow(on, row, y, x, each, shown) {
   const gap = wide >= 5 ? 1 : wide >= 3 ? 0.5 : 0;
   const top = y + 3;
   const high = ROW - 6;
-  for (const [at, count, letter] of row.runs) {
+  for (const [at, count, letter, changed] of row.runs) {
     if (letter === "-") continue;
     const word = wordOf(letter);
-    on.fillStyle = colours[word];
-    on.globalAlpha = shown.only && letter !== "r" ? 0.15 : letter === "b" ? shown.pulse : 1;
+    on.globalAlpha = shown.only && !changed ? DIMMED : letter === "b" ? shown.pulse : 1;
     const first = Math.max(at, Math.floor(shown.begin / row.cell));
     const last = Math.min(at + count, Math.ceil(shown.end / row.cell));
     if (gap === 0) {
-      on.fillRect(x(first * row.cell), top, Math.max(1, (last - first) * wide), high);
+      const left = x(first * row.cell);
+      on.fillStyle = colours[word];
+      on.fillRect(left, top, Math.max(1, (last - first) * wide), high);
+      if (changed) drawChange(on, word, left, top, (last - first) * wide, high, true);
       continue;
     }
-    const radius = Math.min(3, wide / 4);
     for (let k = first; k < last; k++) {
       const left = x(k * row.cell) + gap / 2;
-      on.beginPath();
-      on.roundRect(left, top, wide - gap, high, radius);
-      on.fill();
-      if (wide >= 9) mark(on, word, left, top, wide - gap, high);
+      drawCell(on, word, left, top, wide - gap, high, Math.min(3, wide / 4));
+      if (changed) drawChange(on, word, left, top, wide - gap, high, wide < MARKED);
     }
   }
   on.globalAlpha = 1;
 }
 
-// Who does not see colours sees these.
+function drawCell(on, word, left, top, wide, high, radius) {
+  on.fillStyle = colours[word];
+  on.beginPath();
+  on.roundRect(left, top, wide, high, radius);
+  on.fill();
+  if (wide + 1 >= MARKED) mark(on, word, left, top, wide, high);
+}
+
+// Who does not see colours sees these. Fresh bears none: it is what most cells are.
 function mark(on, word, left, top, wide, high) {
   const x = left + Math.min(wide, 40) / 2;
-  const y = top + high / 2;
-  on.strokeStyle = on.fillStyle = colours.mark;
+  const y = top + high / 2 - 1;
+  const r = Math.min(3, wide / 2 - 1);
+  on.strokeStyle = on.fillStyle = markOn(word);
   on.lineWidth = 1.5;
   on.beginPath();
-  if (word === "failed") lines(on, [x - 3, y - 3, x + 3, y + 3], [x + 3, y - 3, x - 3, y + 3]);
-  else if (word === "blocked") lines(on, [x - 2, y - 3, x - 2, y + 3], [x + 2, y - 3, x + 2, y + 3]);
-  else if (word === "stale") lines(on, [x - 3, y + 3, x + 3, y - 3]);
-  else if (word === "manual") lines(on, [x - 3, y, x + 3, y], [x, y - 3, x, y + 3]);
-  else if (word === "missing") lines(on, [x - 2, y, x + 2, y]);
-  else if (word === "repaired") on.arc(x, y, 2.2, 0, 7);
-  else if (word === "open" || word === "empty") on.arc(x, y, 2.2, 0, 7);
-  if (word === "repaired") on.fill();
-  else on.stroke();
-  on.fillStyle = colours[word];
+  if (word === "failed") lines(on, [x - r, y - r, x + r, y + r], [x + r, y - r, x - r, y + r]);
+  else if (word === "blocked") lines(on, [x - r + 1, y - 3, x - r + 1, y + 3], [x + r - 1, y - 3, x + r - 1, y + 3]);
+  else if (word === "stale") lines(on, [x - r, y + r, x + r, y - r]);
+  else if (word === "manual") lines(on, [x - r, y, x + r, y], [x, y - r, x, y + r]);
+  else if (word === "missing") lines(on, [x - r, y, x + r, y]);
+  else if (word === "building") lines(on, [x - r + 1, y - 3, x + r, y], [x + r, y, x - r + 1, y + 3]);
+  else if (word === "open") on.arc(x, y, Math.min(2.2, r), 0, 7);
+  else if (word === "empty") lines(on, [x - r, top + high - 4, x + r, top + high - 4]);
+  on.stroke();
+}
+
+// The content changed since the chosen moment, whatever the state is now.
+function drawChange(on, word, left, top, wide, high, narrow = false) {
+  on.fillStyle = markOn(word);
+  on.beginPath();
+  if (narrow) on.rect(left, top + high - 4, Math.max(1, wide), 2.5);
+  else on.arc(left + Math.min(wide, 40) / 2, top + high - 3.6, 2, 0, 7);
+  on.fill();
 }
 
 function lines(on, ...all) {

@@ -33,14 +33,14 @@ async function fill(title, subtitle, load, wanted) {
   return before;
 }
 
-// wanted: {close(), go(table, part), table(name), changed()}
+// wanted: {close(), go(table, part), table(name), changed(), within()}
 export function openPart(table, part, wanted) {
   return fill(table, part ? ` ${part}` : "", async () => {
-    const found = await ask("part", { table, part });
+    const found = await ask("part", { table, part, within: wanted.within() });
     const runs = make("div");
     if (found.kind !== "dimension") showRuns(runs, found);
     return [
-      make("p.why", {}, chip(found.state), " ", prose(found.why)),
+      make("p.why", {}, found.state === "none" ? null : [chip(found.state), " "], prose(found.why)),
       facts([
         ["When", found.part ? make("span", { title: utc(found.begin) }, stretch(found.begin, found.end)) : null],
         ["Rows", found.rows?.toLocaleString()],
@@ -69,7 +69,7 @@ export function openRange(selection, wanted) {
   const first = partText(begin, row.length);
   const last = partText(end - row.length, row.length);
   return fill(table, ` ${first}..${last}`, async () => {
-    const found = await ask("cell", { table, from: begin, to: end });
+    const found = await ask("cell", { table, from: begin, to: end, within: wanted.within() });
     const counts = Object.entries(found.counts);
     return [
       make("p.why", {}, `${plural(found.count, "part")} from ${local(begin)} to ${local(end)}.`),

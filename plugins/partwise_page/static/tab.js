@@ -1,12 +1,14 @@
 // One table: its definition, the queries as they run, charts of its parts and steps, its sources' lateness, its checks.
 import { ask } from "./api.js";
 import { bars } from "./charts.js";
-import { chip, make, replace } from "./dom.js";
+import { chip, make, prose, replace } from "./dom.js";
 import { highlight } from "./sql.js";
-import { duration, local, plural } from "./time.js";
+import { ago, duration, local, plural, utc } from "./time.js";
+
+const LISTED = 8;
 
 export async function showTable(place, name, wanted) {
-  const found = await ask("table", { table: name });
+  const [found, changed] = await Promise.all([ask("table", { table: name }), ask("changes", { table: name, within: wanted.within() })]);
   replace(place,
     make("div.head", {},
       make("h2", {}, found.table, make("small", {}, ` ${found.kind}${found.length ? `, parts of ${found.length}` : ""}`)),
@@ -19,7 +21,7 @@ export async function showTable(place, name, wanted) {
         found.kind === "view" || found.kind === "helper"
           ? chart("Seconds per step", found.steps, (step) => step.seconds, (step) => `${local(step.at)}: ${plural(step.parts, "part")}, ${plural(step.rows, "row")} in ${duration(step.seconds)}`)
           : null,
-        found.lateness.map(lateness), checks(found)),
+        changes(changed, wanted), found.lateness.map(lateness), checks(found)),
       make("div", {}, definition(found), found.queries.map((query) => [
         make("h3", {}, query.table === found.table ? query.title : `${query.table}: ${query.title}`), highlight(query.sql)]))));
 }
@@ -41,6 +43,22 @@ function facts(found, wanted) {
 function chart(title, points, value, text, click) {
   if (!points.length) return [make("h3", {}, title), make("p.quiet", {}, "Nothing to show yet.")];
   return [make("h3", {}, title, make("small", {}, ` the last ${points.length}`)), bars(points, value, text, click)];
+}
+
+// What an analyst looks at again: the newest changes, apart from parts that came to be.
+function changes({ parts, more, table, since }, wanted) {
+  const again = parts.filter((line) => line.revision > 1);
+  if (!again.length) return null;
+  const rest = again.length - LISTED;
+  return [
+    make("h3", {}, "Changed", make("small", {}, ` since ${local(since)}`)),
+    make("table.lines.changes", {}, again.slice(0, LISTED).map((line) => make("tr", {},
+      make("td", {}, line.part ? make("button.link", { onclick: () => wanted.go(table, line.part) }, line.part) : "all of it"),
+      make("td.number", {}, plural(line.rows, "row")),
+      make("td", { title: utc(line.at) }, ago(line.at)),
+      make("td", {}, line.reason)))),
+    rest > 0 ? make("p.quiet", {}, prose(`and ${rest}${more ? " or more" : ""} others; \`partwise changes ${table} --since ...\` lists them`)) : null,
+  ];
 }
 
 function lateness(source) {
