@@ -10,7 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from partwise.settings import Airflow
@@ -84,22 +84,32 @@ class TaskState:
 
 @dataclass(frozen=True)
 class Progress:
-    """A run at one moment; `report` is what its last task returned, once the run is over."""
+    """A run at one moment."""
 
     run: str
     state: str
     tasks: tuple[TaskState, ...]
-    report: Any = None
 
     @property
     def over(self) -> bool:
         return self.state in _OVER
 
 
-def start_backfill(api: Api, table: str, parts: str, upstream: bool, downstream: bool) -> str:
+@dataclass(frozen=True)
+class Form:
+    """The form of the backfill DAG. `resume`: the number of one to go on with; the rest is what that one asked for."""
+
+    table: str
+    range: str
+    upstream: bool = False
+    downstream: bool = True
+    resume: int | None = None
+
+
+def start_backfill(api: Api, form: Form) -> str:
     """Fill in the form of the backfill DAG; returns the run."""
-    form = {"table": table, "range": parts, "upstream": upstream, "downstream": downstream, "dry_run": False}
-    body = {"logical_date": None, "conf": form, "note": f"partwise backfill {table} {parts}"}
+    note = f"partwise backfill {form.table} {form.range if form.resume is None else '--resume'}"
+    body = {"logical_date": None, "conf": {**asdict(form), "dry_run": False}, "note": note}
     return str(api.post(f"/dags/{BACKFILL}/dagRuns", body)["dag_run_id"])
 
 
@@ -113,17 +123,10 @@ def follow(api: Api, run: str, sleep: Callable[[], None]) -> Iterator[Progress]:
             TaskState(row["task_id"], row.get("rendered_map_index") or "", row["state"] or "waiting") for row in rows
         )
         if state in _OVER:
-            yield Progress(run, state, tasks, _report(api, path))
+            yield Progress(run, state, tasks)
             return
         yield Progress(run, state, tasks)
         sleep()
-
-
-def _report(api: Api, path: str) -> Any:
-    try:
-        return api.get(f"{path}/taskInstances/report/xcomEntries/return_value?deserialize=true")["value"]
-    except AirflowProblem:
-        return None  # it failed before it could report
 
 
 def failure_text(api: Api, run: str, tasks: tuple[TaskState, ...]) -> str:

@@ -24,10 +24,10 @@ class Estimate:
     seconds: float | None
 
 
-def estimate(history: Sequence[StepTime], parts: int, rows: int | None = None, at_once: int = 500) -> Estimate:
+def estimate(history: Sequence[StepTime], parts: int, rows: int | None = None, at_once: int = 1000) -> Estimate:
     """Rows and seconds for so many parts. A step costs something by itself, and something for every part.
 
-    `rows` are those that the parts hold now, if they are known.
+    `rows` are those that the parts hold now, if they are known; `at_once` the parts of a step, at most (`chunk_parts`).
     """
     done = [item for item in history if item.parts]
     if rows is None:

@@ -35,8 +35,8 @@ class Preview:
         return _total(self.estimates)
 
 
-def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float) -> Preview:
-    """What would happen, tried in a transaction that is rolled back."""
+def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float, at_once: int) -> Preview:
+    """What would happen, tried in a transaction that is rolled back. `at_once`: parts of a step, at most."""
     graph, scope = ledger.graph(), asked.scope
     with ledger.database.trying(now) as w:
         mark(w, graph, asked)
@@ -51,8 +51,12 @@ def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float) -> Previ
             steps += [Step(name, span, "missing", "when what it reads is built") for span in (scope[name] - due).ranges]
             waits += _waits(graph, facts, look, looks, due, scope) if look else []
         follows = closure(graph, facts.start, facts.existing, scope, downstream)
-        estimates = {n: estimate(times(w, n), p.count, rows_of(w, n, p)) for n, p in scope.items()}
-        more = {n: estimate(times(w, n), p.count, rows_of(w, n, p)) for n, p in follows.items() if p.last < FOREVER}
+
+        def guess(name: str, parts: Parts) -> Estimate:
+            return estimate(times(w, name), parts.count, rows_of(w, name, parts), at_once)
+
+        estimates = {name: guess(name, parts) for name, parts in scope.items()}
+        more = {name: guess(name, parts) for name, parts in follows.items() if parts.last < FOREVER}
     return Preview(graph, asked, tuple(steps), tuple(waits), follows, estimates, more)
 
 

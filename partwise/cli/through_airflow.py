@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
-import json as jsons
 import sys
 import time
+from collections.abc import Callable
 
 import typer
 
-from partwise.airflow_api import AirflowProblem, Api, Progress, failure_text, follow, start_backfill
-from partwise.cli.show import say, table
+from partwise.airflow_api import AirflowProblem, Api, Form, Progress, failure_text, follow, start_backfill
+from partwise.cli.backfill_bar import Watching
+from partwise.cli.show import say
 from partwise.cli.stop import Stop
+from partwise.ledger.backfills import held_by
+from partwise.ledger.ledger import Ledger
 from partwise.settings import Airflow
 
 
-def backfill(settings: Airflow, name: str, parts: str, upstream: bool, downstream: bool, json: bool) -> None:
-    """Start it and wait for its end. Whoever stops waiting does not stop it."""
+def backfill(
+    settings: Airflow,
+    ledger: Ledger,
+    form: Form,
+    json: bool,
+    expected: float | None,
+    sleep: Callable[[], None] = lambda: time.sleep(2),
+) -> None:
+    """Start it and watch it to its end. Whoever stops watching does not stop it."""
     api = Api(settings)
+    watching: Watching | None = None
     try:
-        run = start_backfill(api, name, parts, upstream, downstream)
+        run = start_backfill(api, form)
         if not json:
             say(f"Airflow carries it out: {settings.url}/dags/partwise_backfill/runs/{run}")
         seen: set[str] = set()
-        for progress in follow(api, run, lambda: time.sleep(2)):
+        for progress in follow(api, run, sleep):
+            watching = watching or _watching(ledger, run, expected)
+            if watching:
+                watching.clear()
             if not json:
                 _show_steps(progress, seen)
-        if json:
-            print(jsons.dumps({"run": run, "state": progress.state, "report": progress.report}))
-        elif progress.report:
-            table(tuple(progress.report[0]), [tuple(map(str, row.values())) for row in progress.report])
+            if watching:
+                watching.draw()
+        if watching:
+            watching.conclude(json, more={"run": run, "state": progress.state})
         if progress.state != "success":
             raise Stop(f"The backfill failed: {failure_text(api, run, progress.tasks)}")
     except AirflowProblem as why:
         raise Stop(str(why)) from None
     except KeyboardInterrupt:
+        if watching:
+            watching.clear()
         print("partwise: it goes on in Airflow", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+def _watching(ledger: Ledger, run: str, expected: float | None) -> Watching | None:
+    """None until the first task of the run has begun the backfill."""
+    with ledger.database.reading() as r:
+        found = held_by(r, f"airflow:{run}")
+    return None if found is None else Watching(ledger, found, expected)
 
 
 def _show_steps(progress: Progress, seen: set[str]) -> None:

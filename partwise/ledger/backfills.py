@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import bindparam, insert, select, update
@@ -67,6 +67,10 @@ class Backfill:
         return self.state == "running" and now - self.beat < SILENT and not dead(self.holder)
 
 
+class Over(Exception):
+    """The backfill to go on with has come to its end meanwhile."""
+
+
 class Overlaps(Exception):
     """Another backfill is at work on some of the same parts."""
 
@@ -118,7 +122,7 @@ def begin(
     w: Writing, graph: Graph, asked: Asked, downstream: bool, holder: str, dead: Callable[[str], bool]
 ) -> Backfill:
     """Begin a backfill. Raises Overlaps while another one lives that asked for some of the same parts."""
-    if other := overlapping(w, asked.scope, dead):
+    if other := overlapping(w, asked.scope, w.at, dead):
         raise Overlaps(other)
     mark(w, graph, asked)
     row = {
@@ -137,9 +141,16 @@ def begin(
     return Backfill(w.seq, asked.table, asked.span, asked.scope, downstream, "running", holder, w.at, w.at)
 
 
-def overlapping(w: Writing, scope: Mapping[str, Parts], dead: Callable[[str], bool]) -> Backfill | None:
-    for other in unfinished(w):
-        if other.alive(w.at, dead) and any(parts & other.asked.get(name, Parts()) for name, parts in scope.items()):
+def overlapping(
+    r: Reading, scope: Mapping[str, Parts], now: float, dead: Callable[[str], bool], besides: int | None = None
+) -> Backfill | None:
+    """A backfill that lives and asked for some of these parts; not the one whose number is `besides`."""
+    for other in unfinished(r):
+        if (
+            other.number != besides
+            and other.alive(now, dead)
+            and any(parts & other.asked.get(name, Parts()) for name, parts in scope.items())
+        ):
             return other
     return None
 
@@ -149,15 +160,29 @@ def unfinished(r: Reading) -> list[Backfill]:
     return [_backfill(row) for row in r.on.execute(_UNFINISHED)]
 
 
-def go_on(w: Writing, graph: Graph, found: Backfill, holder: str) -> Backfill:
-    """Take over a backfill that was interrupted. Parts that failed get another chance."""
+def held_by(r: Reading, holder: str) -> Backfill | None:
+    """The newest backfill of somebody, whether or not it has ended."""
+    row = r.on.execute(select(backfill).where(backfill.c.holder == holder).order_by(backfill.c.seq.desc())).first()
+    return None if row is None else _backfill(row)
+
+
+def go_on(w: Writing, graph: Graph, number: int, holder: str, dead: Callable[[str], bool]) -> Backfill:
+    """Take over a backfill that was interrupted. Parts that failed get another chance.
+
+    Raises Overlaps if somebody else has taken it over meanwhile, or lives and works on the same parts; Over.
+    """
+    found = next((each for each in unfinished(w) if each.number == number), None)
+    if found is None:
+        raise Over
+    if found.alive(w.at, dead):
+        raise Overlaps(found)
+    if other := overlapping(w, found.asked, w.at, dead, besides=number):
+        raise Overlaps(other)
     for name, parts in found.asked.items():
         if name in graph.tables and (left := parts & due_parts(w, name)):
             request(w, graph, name, left)
-    w.on.execute(_SET.values(state="running", holder=holder, beat=w.at), {"n": found.number})
-    return Backfill(
-        found.number, found.table, found.parts, found.asked, found.downstream, "running", holder, found.began, w.at
-    )
+    w.on.execute(_SET.values(state="running", holder=holder, beat=w.at), {"n": number})
+    return replace(found, state="running", holder=holder, beat=w.at)
 
 
 def beat(w: Writing, number: int) -> None:
@@ -199,6 +224,14 @@ def still_asked(found: Backfill, done: Mapping[str, Done]) -> dict[str, Parts]:
     """
     left = {name: each.left & found.asked.get(name, Parts()) for name, each in done.items()}
     return {name: parts for name, parts in left.items() if parts}
+
+
+def what_is_left(r: Reading, graph: Graph, found: Backfill) -> Asked:
+    """A backfill that was interrupted, as if somebody asked for what is left of it."""
+    done = progress(r, graph, found)
+    mine = still_asked(found, done)
+    left = {name: each.left - mine.get(name, Parts()) for name, each in done.items()}
+    return Asked(found.table, found.parts, mine, {name: parts for name, parts in left.items() if parts})
 
 
 def times(r: Reading, name: str) -> list[StepTime]:

@@ -19,7 +19,18 @@ from partwise.ledger.define import begin_anew
 from partwise.ledger.files import Delivery, take_in
 from partwise.ledger.part_facts import LedgerParts
 from partwise.ledger.runs import clear, due_rows, existing, paint, set_existing
-from partwise.ledger.schema import arrival, catalog, failure, open_part, outbox, part, revision, version
+from partwise.ledger.schema import (
+    arrival,
+    catalog,
+    checked,
+    decision,
+    failure,
+    open_part,
+    outbox,
+    part,
+    revision,
+    version,
+)
 from partwise.ledger.spread import frozen_below, look_at_readers, spread
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Cause
@@ -308,13 +319,16 @@ def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[i
 def _expire(w: Writing, store: Catalog, table: str, floor: int) -> None:
     """Parts below the floor are expired, which is neither missing nor a revision. Nothing that needs them is due."""
     set_existing(w, table, remove=Parts.of((-FOREVER, floor - 1)))
-    w.on.execute(delete(part).where(part.c.table == table, part.c.part < floor))
+    for rows in (part, checked, decision):
+        w.on.execute(delete(rows).where(rows.c.table == table, rows.c.part < floor))
     w.on.execute(update(catalog).where(catalog.c.table == table).values(floor=floor))
     graph = store.graph(w)
     for name in (table, *graph.consumers.get(table, ())):
+        below = floor if name == table else -FOREVER
         if graph[name].kind == "view":
             below = frozen_below(w, graph[name], settled(w, name))
             clear(w, name, Parts.of((-FOREVER, below - 1)))
+        w.on.execute(delete(failure).where(failure.c.table == name, failure.c.part < below))
 
 
 def _announce(w: Writing, table: str) -> None:

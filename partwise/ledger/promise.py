@@ -13,6 +13,8 @@ from partwise.ledger.schema import arrival, backfill, promise, version
 
 #: Seconds. The lateness of rows is looked at over a longer time than single reads are.
 ARRIVALS = 90 * 86400.0
+#: Seconds. Whoever carries out a backfill and has not been heard of for so long is not coming back.
+DEAD = 86400.0
 #: Steps of each table that are kept in any case: estimates are made from them.
 _STEPS = 20
 
@@ -73,5 +75,7 @@ def trim(w: Writing, tables: list[str], given: Promise) -> int:
         gone += w.on.execute(_OLD_REVISIONS, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_STEPS, {"t": name, "a": given.at}).rowcount
     gone += w.on.execute(delete(arrival).where(arrival.c.at < min(given.at, w.at - ARRIVALS))).rowcount
-    gone += w.on.execute(delete(backfill).where(backfill.c.state == "done", backfill.c.beat < given.at)).rowcount
+    # What one has done is read from revisions that are promised: one that was stopped before cannot go on.
+    old, dead = backfill.c.beat < given.at, backfill.c.beat < w.at - DEAD
+    gone += w.on.execute(delete(backfill).where(old, (backfill.c.state != "running") | dead)).rowcount
     return int(gone)

@@ -54,6 +54,7 @@ def _by_age(newest: int, keep: int, length: int) -> int:
 def _changeable(graph: Graph, definitions: Mapping[str, Definition], known: Known) -> dict[str, int]:
     """The first part of each table that rows within the accepted lateness can still change.
 
+    Nothing of a source changes below its floor: rows for expired parts are set aside.
     A dimension may change at any time, and all that was computed with it.
     """
     found: dict[str, int] = {}
@@ -62,8 +63,10 @@ def _changeable(graph: Graph, definitions: Mapping[str, Definition], known: Know
         if table.kind == "source":
             mark = known.watermark(name)
             accept = definition.late.accept if isinstance(definition, Source) else None
-            none = mark is None or accept is None
-            found[name] = -FOREVER if none else ((mark or 0) // _MICROS - (accept or 0)) // table.length
+            floor, accepted = known.floor(name), -FOREVER
+            if mark is not None and accept is not None:
+                accepted = (mark // _MICROS - accept) // table.length
+            found[name] = accepted if floor is None else max(accepted, floor)
         elif table.kind == "dimension":
             found[name] = -FOREVER
         else:

@@ -19,7 +19,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from partwise.backfill import Asked, BadRange, ask, closure, parse
 from partwise.ledger import backfills
 from partwise.ledger.as_defined import as_defined
-from partwise.ledger.backfills import Overlaps, world_of
+from partwise.ledger.backfills import Backfill, Over, Overlaps, world_of
 from partwise.ledger.holding import is_dead
 from partwise.ledger.ledger import Ledger
 from partwise.parts import FOREVER, Parts
@@ -48,7 +48,8 @@ class PlanBackfill(BaseOperator):
             graph = ledger.graph()
             if form["table"] not in graph.tables:
                 raise AirflowFailException(f"There is no view {form['table']}.")
-            asked, follows = _meant(ledger, graph, form)
+            before = _interrupted(ledger, form["resume"]) if form.get("resume") else None
+            asked, follows = _meant(ledger, graph, form) if before is None else _left(ledger, before)
             for line in plan_lines(graph, asked, follows):
                 self.log.info("%s", line)
             if form["dry_run"]:
@@ -57,11 +58,17 @@ class PlanBackfill(BaseOperator):
             holder = f"airflow:{context['run_id']}"
             with ledger.database.writing(time.time()) as w:
                 try:
-                    begun = backfills.begin(w, graph, asked, form["downstream"], holder, is_dead)
+                    if before is None:
+                        begun = backfills.begin(w, graph, asked, form["downstream"], holder, is_dead)
+                    else:
+                        begun = backfills.go_on(w, graph, before.number, holder, is_dead)
+                except Over:
+                    raise AirflowFailException(f"Backfill {form['resume']} has come to its end meanwhile.") from None
                 except Overlaps as why:
                     other = why.other.text(graph)
                     raise AirflowFailException(f"{other} is at work on some of these parts; wait for it.") from None
-            return {"number": begun.number, "waves": waves(graph, [*asked.scope, *follows], self.depth)}
+            tables = [*begun.asked, *asked.scope, *follows]
+            return {"number": begun.number, "waves": waves(graph, tables, self.depth)}
 
 
 def _meant(ledger: Ledger, graph: Graph, form: Mapping[str, Any]) -> tuple[Asked, dict[str, Parts]]:
@@ -76,6 +83,22 @@ def _meant(ledger: Ledger, graph: Graph, form: Mapping[str, Any]) -> tuple[Asked
         except BadRange as why:
             raise AirflowFailException(str(why)) from None
         return asked, closure(graph, world.start, world.existing, asked.scope, form["downstream"])
+
+
+def _interrupted(ledger: Ledger, number: int) -> Backfill:
+    with ledger.database.reading() as r:
+        found = next((each for each in backfills.unfinished(r) if each.number == number), None)
+    if found is None:
+        raise AirflowFailException(f"There is no backfill {number} that could go on.")
+    return found
+
+
+def _left(ledger: Ledger, before: Backfill) -> tuple[Asked, dict[str, Parts]]:
+    """What is left of a backfill that was interrupted, and what may follow."""
+    with as_defined(ledger, ledger.graph(), time.time()) as snapshot:
+        world, graph = world_of(snapshot), snapshot.graph
+        asked = backfills.what_is_left(snapshot.r, graph, before)
+        return asked, closure(graph, world.start, world.existing, before.asked, before.downstream)
 
 
 def plan_lines(graph: Graph, asked: Asked, follows: Mapping[str, Parts]) -> list[str]:
@@ -176,6 +199,11 @@ def backfill_dag(spec: dict[str, Any], *, run: Any) -> DAG:
             ),
             "upstream": Param(False, type="boolean", description="What it is computed from as well"),
             "downstream": Param(True, type="boolean", description="Everything that follows, in this run"),
+            "resume": Param(
+                None,
+                type=["null", "integer"],
+                description="Goes on with the backfill of this number; all else is its own",
+            ),
             "dry_run": Param(False, type="boolean", title="Dry run", description="Only says what would be done"),
         },
     ) as dag:

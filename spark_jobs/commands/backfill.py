@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as jsons
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,40 +58,44 @@ def command(
     """
     from partwise.cli.opening import definitions_of, ledger_of, workspace_of
     from partwise.ledger.as_defined import as_defined
+    from partwise.ledger.backfills import what_is_left
 
     if not resume and (name is None or parts is None):
         raise wrong_use("Which parts? For example: partwise backfill TABLE 2026-10-03T10:05..2026-10-03T10:09.")
+    if resume and (parts is not None or upstream or no_downstream):
+        raise wrong_use(
+            "--resume goes on with what was asked for then: no RANGE, --upstream or --no-downstream beside it."
+        )
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with ledger_of(where, time.time()) as ledger:
         where.take_over(ledger, definitions, time.time())
-        if resume:
-            found = _interrupted(ledger, definitions, name)
+        found = _interrupted(ledger, definitions, name) if resume else None
+        if found is not None:
+            with ledger.database.reading() as r:
+                asked, downstream = what_is_left(r, ledger.graph(), found), found.downstream
         else:
             assert name is not None
             assert parts is not None
             with as_defined(ledger, ledger.graph(), time.time()) as snapshot:
-                asked = _asked(snapshot, definitions, name, parts, upstream)
-            planned = _plan(ledger, asked, not no_downstream, json)
-            if dry_run:
-                return
-            _confirm(yes)
-            if where.settings.airflow.url:
-                from partwise.cli.through_airflow import backfill
+                asked, downstream = _asked(snapshot, definitions, name, parts, upstream), not no_downstream
+        planned = _plan(ledger, asked, downstream, json, where.settings.chunk_parts)
+        if dry_run:
+            return
+        _alone(ledger, asked.scope if found is None else found.asked, wait)
+        _confirm(yes)
+        if where.settings.airflow.url:
+            from partwise.airflow_api import Form
+            from partwise.cli.through_airflow import backfill
 
-                backfill(where.settings.airflow, asked.table, parts, upstream, not no_downstream, json)
-                return
-            found = None
-    from partwise.ledger.backfills import go_on
+            form = Form(asked.table, parts or "", upstream, downstream, None if found is None else found.number)
+            backfill(where.settings.airflow, ledger, form, json, planned.seconds)
+            return
     from spark_jobs.commands._opening import engine_of
 
     with engine_of(workspace) as (engine, _):
-        if found is None:
-            _carry_out(engine, _begin(engine, asked, not no_downstream, wait), json, planned.seconds)
-            return
-        with engine.ledger.database.writing(engine.now()) as w:
-            found = go_on(w, engine.ledger.graph(), found, engine.holder)
-        _carry_out(engine, found, json, None)
+        begun = _begin(engine, asked, downstream, wait) if found is None else _go_on(engine, found)
+        _carry_out(engine, begun, json, planned.seconds)
 
 
 def _asked(snapshot: Snapshot, definitions: Definitions, name: str, text: str, upstream: bool) -> Asked:
@@ -131,15 +136,40 @@ def _not_a_view(graph: Graph, table: Table, span: Range) -> str:
     return said
 
 
-def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool) -> Preview:
+def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool, at_once: int) -> Preview:
     from partwise.cli import backfilling
 
-    found = backfilling.preview(ledger, asked, downstream, time.time())
+    found = backfilling.preview(ledger, asked, downstream, time.time(), at_once)
     if json:
-        print(jsons.dumps({"plan": backfilling.as_json(found)}))
+        print(jsons.dumps({"plan": backfilling.as_json(found)}), flush=True)
     else:
         backfilling.show(found)
     return found
+
+
+def _alone(ledger: Ledger, scope: Mapping[str, Parts], wait: bool) -> None:
+    """Nobody else works on these parts, before anyone is asked or anything is started. With `wait` only then."""
+    from partwise.ledger.backfills import overlapping
+    from partwise.ledger.holding import is_dead
+
+    told: int | None = None
+    while True:
+        with ledger.database.reading() as r:
+            other = overlapping(r, scope, time.time(), is_dead)
+        if other is None:
+            return
+        told = _told(ledger.graph(), other, wait, told)
+        time.sleep(2)
+
+
+def _told(graph: Graph, other: Backfill, wait: bool, told: int | None) -> int:
+    """Who is in the way, told once. Returns its number; without `wait` that is the end."""
+    name = f"{other.text(graph)} ({other.holder})"
+    if not wait:
+        raise Stop(f"{name} is at work on some of these parts; --wait waits for it.") from None
+    if other.number != told:
+        print(f"partwise: waiting for {name}", file=sys.stderr)
+    return other.number
 
 
 def _confirm(yes: bool) -> None:
@@ -155,17 +185,29 @@ def _begin(engine: Engine, asked: Asked, downstream: bool, wait: bool) -> Backfi
     from partwise.ledger.backfills import Overlaps, begin
     from partwise.ledger.holding import is_dead
 
+    told: int | None = None
     while True:
         graph = engine.ledger.graph()
         try:
             with engine.ledger.database.writing(engine.now()) as w:
                 return begin(w, graph, asked, downstream, engine.holder, is_dead)
         except Overlaps as why:
-            other = f"{why.other.text(graph)} ({why.other.holder})"
-            if not wait:
-                raise Stop(f"{other} is at work on some of these parts; --wait waits for it.") from None
-            print(f"partwise: waiting for {other}", file=sys.stderr)
+            told = _told(graph, why.other, wait, told)
             time.sleep(2)
+
+
+def _go_on(engine: Engine, found: Backfill) -> Backfill:
+    from partwise.ledger.backfills import Over, Overlaps, go_on
+    from partwise.ledger.holding import is_dead
+
+    graph = engine.ledger.graph()
+    try:
+        with engine.ledger.database.writing(engine.now()) as w:
+            return go_on(w, graph, found.number, engine.holder, is_dead)
+    except Overlaps as why:
+        raise Stop(f"{why.other.text(graph)} ({why.other.holder}) is at work on these parts by now.") from None
+    except Over:
+        raise Stop(f"{found.text(graph)} has come to its end meanwhile.") from None
 
 
 def _interrupted(ledger: Ledger, definitions: Definitions, name: str | None) -> Backfill:
@@ -187,55 +229,23 @@ def _interrupted(ledger: Ledger, definitions: Definitions, name: str | None) -> 
 
 
 def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | None) -> None:
-    from partwise.cli import backfilling
-    from partwise.cli.show import plural, say
-    from partwise.ledger.backfills import still_asked
-    from spark_jobs.backfill import carry_out, progress
+    from partwise.cli.backfill_bar import Watching
+    from spark_jobs.backfill import carry_out
     from spark_jobs.commands._opening import stopping
     from spark_jobs.commands.run import as_json, show
 
-    graph = engine.ledger.graph()
-    began, failed = time.monotonic(), 0
-    before = sum(done.recomputed.count for done in progress(engine, found).values())
+    watching, failed = Watching(engine.ledger, found, expected), 0
     with stopping() as stop:
-        _bar(engine, found, before, 0.0, expected)
+        watching.draw()
         for outcome in carry_out(engine, found, stop):
             if outcome.report is None:
                 continue
             failed += len(outcome.report.failed)
-            _clear_bar()
+            watching.clear()
             print(jsons.dumps(as_json(engine, outcome.report)), flush=True) if json else show(engine, outcome.report)
-            _bar(engine, found, before, time.monotonic() - began, expected)
-    _clear_bar()
-    done = progress(engine, found)
-    left, others = still_asked(found, done), sum(each.left.count for each in done.values())
-    if json:
-        print(jsons.dumps({"report": backfilling.report_json(graph, done)}))
-    else:
-        backfilling.report(graph, done)
-        if stop.is_set() or left:
-            say(f"Not finished: `partwise backfill {found.table} --resume` goes on with it.", "yellow")
-        elif others:
-            say(f"{plural(others, 'part')} wait for other stale parts; the next run computes them.", "yellow")
+            watching.draw()
+    finished = watching.conclude(json, stop.is_set())
     if stop.is_set():
         raise typer.Exit(130)
-    if failed or left:
+    if failed or not finished:
         raise typer.Exit(1)
-
-
-def _bar(engine: Engine, found: Backfill, before: int, elapsed: float, expected: float | None) -> None:
-    if not sys.stderr.isatty():
-        return
-    from partwise.backfill import bar
-    from spark_jobs.backfill import progress
-
-    done = progress(engine, found).values()
-    count = sum(each.recomputed.count for each in done)
-    unchanged, left = sum(each.unchanged.count for each in done), sum(each.left.count for each in done)
-    rate = elapsed * count / (count - before) if count > before else elapsed
-    print(f"\r{bar(count, unchanged, left, rate, expected)}".ljust(100), end="", file=sys.stderr, flush=True)
-
-
-def _clear_bar() -> None:
-    if sys.stderr.isatty():
-        print("\r" + " " * 100 + "\r", end="", file=sys.stderr, flush=True)

@@ -48,7 +48,7 @@ def main(workspace: str) -> None:
             task.bash_command, task.retries = "false", 0
         done = dag.test(run_conf=conf or None, logical_date=None)
         with Session() as session:
-            session.add(done)
+            done = session.merge(done)
             states = {ti.task_id: str(ti.state) for ti in done.get_task_instances(session=session)}
             return states | ({"": str(done.state)} if broken else {})
 

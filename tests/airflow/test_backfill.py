@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from partwise.ledger import backfills
 from partwise.workspace import open_workspace
 from spark_jobs import airflow_step
 from spark_jobs.engine import Engine
@@ -67,19 +68,31 @@ class Place:
         for table in tables:
             airflow_step.run_table(self.step(table), self.spark)
 
+    def plan(self, **form: Any) -> dict[str, Any]:
+        from partwise_airflow.backfill import PlanBackfill
+
+        blank = {"upstream": False, "downstream": True, "dry_run": False, "resume": None}
+        task = PlanBackfill(task_id="plan", depth=5, workspace=str(self.folder))
+        found: dict[str, Any] = task.execute({"params": blank | form, "run_id": "r"})
+        return found
+
     def backfill(self, **form: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The steps by table, and the report."""
-        from partwise_airflow.backfill import PlanBackfill, ReportBackfill
+        from partwise_airflow.backfill import ReportBackfill
 
-        blank = {"upstream": False, "downstream": True, "dry_run": False}
-        where = {"workspace": str(self.folder)}
-        planned = PlanBackfill(task_id="plan", depth=5, **where).execute({"params": blank | form, "run_id": "r"})
+        planned = self.plan(**form)
         done = {}
         for name in (name for wave in planned["waves"] for name in wave):
             step = self.step(name, backfill=planned["number"])
             done[name] = airflow_step.run_backfill(step, name, self.spark)
         context = {"ti": SimpleNamespace(xcom_pull=lambda task_ids: planned)}
-        return done, ReportBackfill(task_id="report", **where).execute(context)
+        return done, ReportBackfill(task_id="report", workspace=str(self.folder)).execute(context)
+
+    def stop(self, number: int) -> None:
+        ledger = open_workspace(str(self.folder)).open_ledger(time.time())
+        with ledger.database.writing(time.time()) as w:
+            backfills.finish(w, number, False)
+        ledger.database.close()
 
     def different(self) -> Any:
         workspace = open_workspace(str(self.folder))
@@ -115,5 +128,9 @@ def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_othe
     )
     monkeypatch.setattr(airflow_step, "ROUNDS", 10)
     place.run("v", "total")
-    place.backfill(table="w", range=f"{DAY}04")
+    # One that was stopped before its first step goes on, with all that it asked for.
+    number = place.plan(table="w", range=f"{DAY}04..{DAY}05")["number"]
+    place.stop(number)
+    steps, report = place.backfill(table="w", range="", resume=number)
+    assert report == [{"table": "w", "recomputed": "2", "changed": "1", "unchanged": "1", "left": "0"}]
     assert place.different() == ()

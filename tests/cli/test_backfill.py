@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from partwise.backfill import ask
 from partwise.cli.stop import Stop
 from partwise.ledger import backfills
 from partwise.ledger.as_defined import as_defined
-from partwise.parts import Range, parse_part
+from partwise.parts import Range, parse_part, parse_range
 from partwise.workspace import open_workspace
 from tests.cli.conftest import Run
 from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows
@@ -194,3 +196,82 @@ def test_the_second_refuses_or_waits(built: Path, capsys: pytest.CaptureFixture[
     assert second.number > first.number
     assert f"waiting for {name}" in capsys.readouterr().err
     ledger.database.close()
+
+
+def begun(folder: Path, parts: str, holder: str, state: str = "running") -> int:
+    """A backfill of total_loss that somebody has begun; returns its number."""
+    where = open_workspace(str(folder), {})
+    ledger, graph = where.open_ledger(time.time()), where.load().graph()
+    with as_defined(ledger, graph, time.time()) as snapshot:
+        asked = ask(backfills.world_of(snapshot), "total_loss", parse_range(parts, 60))
+    with ledger.database.writing(time.time()) as w:
+        number = backfills.begin(w, graph, asked, True, holder, lambda _: False).number
+        if state != "running":
+            backfills.finish(w, number, state == "done")
+    ledger.database.close()
+    return number
+
+
+def test_what_is_left_of_an_interrupted_one_is_shown_and_asked_about(run: Run, built: Path) -> None:
+    begun(built, f"{DAY}10:06..{DAY}10:09", "elsewhere:1:a", "stopped")
+    for more in ([f"{DAY}10:06"], ["--upstream"], ["--no-downstream"]):
+        done = run("backfill", "total_loss", *more, "--resume")
+        assert (done.code, "--resume goes on with what was asked for then" in done.err) == (2, True)
+    shown = run("backfill", "--resume", "--dry-run", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    plan = shown.json["plan"]
+    assert [(s["table"], s["parts"][0], s["parts"][-1]) for s in plan["steps"]] == [
+        ("total_loss", f"{DAY}10:06", f"{DAY}10:09")
+    ]
+    assert plan["may_follow"]["total_loss"] == [f"{DAY}10:10..{DAY}10:19"]
+    asked = run("backfill", "total_loss", "--resume")
+    assert (asked.code, "--yes goes ahead" in asked.err) == (2, True)
+    begun(built, f"{DAY}10:08", "elsewhere:2:b")
+    refused = run("backfill", "total_loss", "--resume", "--yes")
+    assert refused.code == 1
+    assert f"of total_loss[{DAY}10:08] (elsewhere:2:b) is at work on some of these parts; --wait" in refused.err
+
+
+def test_whoever_goes_on_looks_again(built: Path) -> None:
+    number = begun(built, f"{DAY}10:06..{DAY}10:09", "elsewhere:1:a", "stopped")
+    where = open_workspace(str(built), {})
+    ledger = where.open_ledger(time.time())
+    graph = ledger.graph()
+
+    def go_on(holder: str) -> backfills.Backfill:
+        with ledger.database.writing(time.time()) as w:
+            return backfills.go_on(w, graph, number, holder, lambda _: False)
+
+    assert go_on("here:1:a").holder == "here:1:a"
+    with pytest.raises(backfills.Overlaps) as why:
+        go_on("here:2:b")  # both found it interrupted; the first has it
+    assert why.value.other.holder == "here:1:a"
+    with ledger.database.writing(time.time()) as w:
+        backfills.finish(w, number, True)
+    with pytest.raises(backfills.Over):
+        go_on("here:2:b")
+    with ledger.database.reading() as r:
+        assert backfills.held_by(r, "here:1:a") == replace(backfills.held_by(r, "here:1:a"), state="done")
+        assert backfills.held_by(r, "here:2:b") is None
+    ledger.database.close()
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_asked_on_a_terminal(run: Run, built: Path, monkeypatch: pytest.MonkeyPatch, answer: bool) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    class Started(Exception):
+        pass
+
+    def starting(*_: object) -> None:
+        raise Started
+
+    monkeypatch.setattr("sys.stdin", Terminal("y\n" if answer else "n\n"))
+    monkeypatch.setattr("spark_jobs.commands._opening.engine_of", starting)
+    done = run("backfill", "total_loss", f"{DAY}10:06")
+    assert "Go ahead? [y/N]:" in done.out
+    assert (done.code, "Started" in done.err) == (1, answer)
+    with open_workspace(str(built), {}).open_ledger(time.time()).database.reading() as r:
+        assert backfills.unfinished(r) == []

@@ -91,3 +91,22 @@ def test_backfills_are_remembered_until_they_are_done_and_old(ledger: Ledger) ->
     with ledger.database.writing(NOW + 9) as w:
         trim(w, ["v"], promise_from(w, NOW + 8))
     assert count(ledger, backfill) == 0
+
+
+def test_backfills_that_were_stopped_or_died_are_forgotten_with_the_revisions_that_tell_of_them(ledger: Ledger) -> None:
+    ledger.define(GRAPH, NOW)
+    put(ledger, "s", {p: "a" for p in range(4)}, NOW)
+    put(ledger, "v", {p: "x" for p in range(4)}, NOW)
+    numbers = []
+    for p in range(3):
+        with ledger.database.writing(NOW + p) as w:
+            asked = Asked("v", Range(p, p), {"v": Parts.single(p)})
+            numbers.append(backfills.begin(w, GRAPH, asked, True, f"here:{p}:a", lambda _: False).number)
+    with ledger.database.writing(NOW + 10) as w:
+        backfills.finish(w, numbers[0], False)
+    with ledger.database.writing(NOW + 100) as w:  # others are running, for all that is known
+        trim(w, ["v"], promise_from(w, NOW + 50))
+        assert [b.number for b in backfills.unfinished(w)] == numbers[1:]
+    with ledger.database.writing(NOW + 86400 + 1.5) as w:
+        trim(w, ["v"], promise_from(w, NOW + 60))
+        assert [b.number for b in backfills.unfinished(w)] == numbers[2:]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert, select
 
 from partwise import storage
 from partwise.definitions import load
@@ -14,7 +16,7 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.files import Delivery, TakenFile, files_of, take_in
 from partwise.ledger.history import history
 from partwise.ledger.reports import tables
-from partwise.ledger.schema import open_part
+from partwise.ledger.schema import checked, decision, failure, open_part
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 from partwise.upkeep.retain import forget_files, retain
@@ -43,13 +45,16 @@ query: |
 DAY = 1440
 
 
-def wanted(at: Path, text: str, newest: int = 10_000, start: int = 0) -> dict[str, int]:
+def wanted(
+    at: Path, text: str, newest: int = 10_000, start: int = 0, floors: Mapping[str, int] | None = None
+) -> dict[str, int]:
     at.mkdir(exist_ok=True)
     (at / "all.yaml").write_text(text)
     found = load(str(at))
     assert found.ok, found.problems
     graph = found.graph()
-    known = Known(lambda _: newest, lambda _: start, lambda _: None, lambda _: (newest + 1) * 60_000_000)
+    floor = (floors or {}).get
+    known = Known(lambda _: newest, lambda _: start, floor, lambda _: (newest + 1) * 60_000_000)
     return {name: want.floor for name, want in wanted_floors(graph, found.usable, known).items()}
 
 
@@ -78,6 +83,17 @@ class TestHowLong:
         assert wanted(tmp_path, late + "---" + short) == {"worst": 10_001 - 60, "worst__panes": 10_001 - 60 - 9}
         assert wanted(tmp_path, late + "---" + WINDOW, start=9_000) == {}  # late rows still reach its first part
 
+    def test_below_the_floor_of_a_source_nothing_changes(self, tmp_path: Path) -> None:
+        """Rows for expired parts of a source are set aside, however late it accepts them."""
+        kept, floors = SOURCE + "keep: 1 day\n", {"m": 8_000}
+        expected = {"m": 10_001 - DAY, "worst__panes": 8_000 - 9}
+        assert wanted(tmp_path, kept + "---" + WINDOW, floors=floors) == expected
+        assert wanted(tmp_path, kept + "---" + PATTERN, floors=floors)["runs__helper"] == 8_000 - 1
+        # What is nearer counts: lateness or the floor.
+        late = kept + "late: {accept: 2 days}\n---" + WINDOW
+        assert wanted(tmp_path, late, floors=floors)["worst__panes"] == 8_000 - 9
+        assert wanted(tmp_path, late, floors={"m": 1_000})["worst__panes"] == 10_001 - 2 * DAY - 9
+
     def test_a_dimension_may_change_at_any_time(self, tmp_path: Path) -> None:
         (tmp_path / "m.yaml").write_text(SOURCE + "late: {accept: 1 day}\n")
         source, helper = Table("m", "source", 60, "m"), view("h", ("m", Reference.same()), helper_of="v")
@@ -90,6 +106,22 @@ class TestHowLong:
 
 
 SAME = Reference.same()
+
+
+def test_nothing_of_expired_parts_stays_in_the_ledger(store: Store) -> None:
+    common = {"table": "v", "at": 0.0}
+    result = {"seq": 1, "outcome": "warned", "rows": 1, "digest": "x", "mark": "", "results": "[]"}
+    problem = {"kind": "query", "pin": 1, "attempts": 1, "retry_at": None, "message": ""}
+    with store.ledger.database.writing(store.time) as w:
+        for p in (2, 8):
+            w.on.execute(insert(checked), common | result | {"part": p})
+            w.on.execute(insert(decision), common | {"part": p, "kind": "accept", "digest": "x", "who": "me"})
+            w.on.execute(insert(failure), common | problem | {"part": p})
+            w.on.execute(insert(failure), common | problem | {"part": p, "table": "w"})
+    assert retain(store.ledger, store.warehouse, "v", Wanted(6, "keep"), store.now) is not None
+    with store.ledger.database.reading() as r:
+        for rows in (checked, decision, failure):
+            assert set(r.on.execute(select(rows.c.part)).scalars()) == {8}
 
 
 @pytest.fixture
