@@ -6,13 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from deltalake.exceptions import DeltaError
 
 from partwise.ledger.leases import Busy, Fenced
+from partwise.ledger.orphans import Foreign
 from partwise.ledger.pin import DefinitionChanged
 from partwise.parts import Parts
 from partwise.plan.model import Step
-from partwise.storage import Conflict
+from partwise.storage import Conflict, StorageError
+from spark_jobs import trouble
 from spark_jobs.engine import Engine
 from spark_jobs.step import Report, run_step
 
@@ -20,15 +24,53 @@ from spark_jobs.step import Report, run_step
 SIDE_BY_SIDE = 2
 #: How often one table is tried again after somebody else was quicker.
 _TRIES = 20
+#: What is wrong with one table and leaves the others alone.
+_TROUBLE = (StorageError, DeltaError, Foreign, OSError, *trouble.SPARK_ERRORS)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: with a report, with nothing to do, or because somebody else has the table."""
+    """How a step ended: with a report, with nothing to do, because somebody else has the table, or with trouble that
+    says nothing about its query: Spark was lost, or what is stored is not what it should be. After a few tries its
+    table is `given_up`, and others go on."""
 
     step: Step
     report: Report | None
     busy: Busy | None = None
+    trouble: Exception | None = None
+    given_up: bool = False
+
+
+@dataclass
+class _Tries:
+    """How often tables were tried in vain since they got anywhere, and until when they rest."""
+
+    lost: dict[str, int] = field(default_factory=dict)
+    troubled: dict[str, int] = field(default_factory=dict)
+    rest: dict[str, float] = field(default_factory=dict)
+
+    def ended(self, outcome: Outcome) -> Outcome:
+        table = outcome.step.table
+        if outcome.trouble is not None:
+            count = self.troubled[table] = self.troubled.get(table, 0) + 1
+            if count > len(trouble.PAUSES):
+                return replace(outcome, given_up=True)
+            self.rest[table] = time.monotonic() + trouble.PAUSES[count - 1]
+        elif outcome.report is None:
+            self.lost[table] = self.lost.get(table, 0) + 1
+            if outcome.busy is not None:
+                time.sleep(0.2)
+        else:
+            self.lost.pop(table, None)
+            self.troubled.pop(table, None)
+        return outcome
+
+    def hopeless(self, table: str) -> bool:
+        return self.lost.get(table, 0) >= _TRIES or self.troubled.get(table, 0) > len(trouble.PAUSES)
+
+    def left(self, table: str) -> float:
+        """Seconds for which this table rests."""
+        return max(0.0, self.rest.get(table, 0.0) - time.monotonic())
 
 
 def run(
@@ -44,36 +86,35 @@ def run(
     """
     stop = stop or threading.Event()
     running: dict[Future[Outcome], str] = {}
-    tries: dict[str, int] = {}
+    tries = _Tries()
     with ThreadPoolExecutor(side_by_side) as pool:
         while True:
+            resting: list[float] = []
             if not stop.is_set():
                 scope = within() if within else None
                 for step in _next_steps(engine, only, set(running.values()), tries, scope):
-                    if len(running) < side_by_side:
+                    if tries.left(step.table):
+                        resting.append(tries.left(step.table))
+                    elif len(running) < side_by_side:
                         # Everything that is due in the table, not only this range: one lease, one job, one commit.
                         asked = None if scope is None else scope[step.table]
                         running[pool.submit(_run, engine, step, asked)] = step.table
             if not running:
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+                if not resting:
+                    return
+                stop.wait(min(resting))
+                continue
+            done, _ = wait(running, timeout=min(resting, default=None), return_when=FIRST_COMPLETED)
             for future in done:
-                table = running.pop(future)
-                outcome = future.result()
-                if outcome.report is None:
-                    tries[table] = tries.get(table, 0) + 1
-                    if outcome.busy is not None:
-                        time.sleep(0.2)
-                else:
-                    tries.pop(table, None)
-                yield outcome
+                del running[future]
+                yield tries.ended(future.result())
 
 
 def _next_steps(
     engine: Engine,
     only: Collection[str] | None,
     busy: Collection[str],
-    tries: dict[str, int],
+    tries: _Tries,
     scope: Mapping[str, Parts] | None,
 ) -> list[Step]:
     """The first step of each table that nobody works on; nothing of a table that others keep taking away."""
@@ -81,7 +122,7 @@ def _next_steps(
     for step in engine.ledger.plan(engine.now(), only).steps:
         if scope is not None and not scope.get(step.table, Parts()).within(*step.parts):
             continue
-        if step.table not in busy and tries.get(step.table, 0) < _TRIES and step.table in engine.definitions.usable:
+        if step.table not in busy and not tries.hopeless(step.table) and step.table in engine.definitions.usable:
             found.setdefault(step.table, step)
     return list(found.values())
 
@@ -94,16 +135,25 @@ def _run(engine: Engine, step: Step, asked: Parts | None) -> Outcome:
         return Outcome(step, None, why)
     except (Conflict, Fenced, DefinitionChanged):
         return Outcome(step, None)
+    except Exception as why:
+        if isinstance(why, _TROUBLE) or trouble.is_infrastructure(why):
+            return Outcome(step, None, trouble=why)
+        raise
 
 
 def run_all(
     engine: Engine, only: Collection[str] | None = None, each: Callable[[Outcome], None] | None = None
 ) -> list[Report]:
-    """Run to the end; the reports of all steps that did something."""
-    reports = []
+    """Run to the end; the reports of all steps that did something. Trouble with one table is raised after all others."""
+    reports: list[Report] = []
+    troubles: list[Exception] = []
     for outcome in run(engine, only):
         if each:
             each(outcome)
         if outcome.report is not None:
             reports.append(outcome.report)
+        if outcome.trouble is not None and outcome.given_up:
+            troubles.append(outcome.trouble)
+    if troubles:
+        raise troubles[0]
     return reports

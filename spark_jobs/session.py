@@ -27,6 +27,8 @@ MEANING = {
     # Dates before 1582 as they are, for all readers alike.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    # What pandas writes by default, and Spark has no type for; ingest makes times of them.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
     # Above 32 paths Spark would start a job with one task per file, only to list what we have listed.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }

@@ -6,14 +6,21 @@ and is tried again.
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+_T = TypeVar("_T")
+
 #: Whatever Spark may raise. The second is a Java exception that PySpark has no class for: a task that failed for
 #: good, a file that cannot be read, the wrapper around an error inside of a broadcast.
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
+
+#: Seconds before the second and the third try of what Spark was not there for.
+PAUSES = (1.0, 5.0)
 
 _CODES = {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "ABORTED"}
 _CLASSES = ("INVALID_HANDLE", "RETRIES_EXCEEDED", "INVALID_CURSOR", "NO_ACTIVE_SESSION", "SESSION_CHANGED")
@@ -41,6 +48,26 @@ def _says_so(why: PySparkException | Py4JJavaError) -> bool:
     code = getattr(getattr(why, "_grpc_status_code", None), "name", "")
     condition = (why.getCondition() if isinstance(why, PySparkException) else None) or ""
     return code in _CODES or condition.startswith(_CLASSES) or any(text in str(why) for text in _TEXTS)
+
+
+def patiently(work: Callable[[], _T]) -> _T:
+    """Do it again, after a while, if Spark was not there."""
+    for pause in PAUSES:
+        try:
+            return work()
+        except Exception as why:
+            if not is_infrastructure(why):
+                raise
+            time.sleep(pause)
+    return work()
+
+
+def told(why: Exception) -> str:
+    """One or two sentences for people, whatever went wrong."""
+    if isinstance(why, SPARK_ERRORS) or is_infrastructure(why):
+        text = message_of(why).split("\n")[0][:500]
+        return f"Spark was not there, or was lost: {text}" if is_infrastructure(why) else text
+    return str(why) or type(why).__name__
 
 
 def message_of(why: Exception) -> str:

@@ -232,12 +232,15 @@ def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | No
     from partwise.cli.backfill_bar import Watching
     from spark_jobs.backfill import carry_out
     from spark_jobs.commands._opening import stopping
-    from spark_jobs.commands.run import as_json, show
+    from spark_jobs.commands.run import as_json, show, tell_trouble
 
     watching, failed = Watching(engine.ledger, found, expected), 0
     with stopping() as stop:
         watching.draw()
         for outcome in carry_out(engine, found, stop):
+            if outcome.trouble is not None:
+                watching.clear()
+                failed += tell_trouble(outcome, json)
             if outcome.report is None:
                 continue
             failed += len(outcome.report.failed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as jsons
+import sys
+import threading
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
     from spark_jobs.engine import Engine
+    from spark_jobs.run import Outcome
     from spark_jobs.step import Report
 
 
@@ -33,7 +36,9 @@ def command(
 ) -> None:
     """Loads new files, then computes everything that is ready, until nothing is.
 
-    With views: only these and what they are computed from. With --json: one object a step.
+    With views: only these and what they are computed from. With --json: one object a step, and on standard error
+    one for each source that refused files, set rows aside or has something to tell. Exit code 1: something failed, was
+    refused, or was given up for now.
 
     \b
     Example:
@@ -52,13 +57,15 @@ def command(
         only = None if wanted is None else engine.definitions.graph().upstream(wanted)
         failed = steps = 0
         if not no_ingest:
-            failed = _ingest(engine, where, only, json)
+            failed = _ingest(engine, where, only, json, stop)
         for outcome in run(engine, only, stop):
+            failed += tell_trouble(outcome, json)
             if outcome.report is None:
                 continue
             steps += 1
             failed += len(outcome.report.failed)
-            print(jsons.dumps(as_json(engine, outcome.report))) if json else show(engine, outcome.report)
+            # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
+            print(jsons.dumps(as_json(engine, outcome.report)), flush=True) if json else show(engine, outcome.report)
         if not json:
             _conclude(engine, only, steps)
         if stop.is_set():
@@ -87,19 +94,40 @@ def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
         say(f"  {table.name}{spans} is accepted by {who}, as it failed its checks.", "yellow")
 
 
-def _ingest(engine: Engine, where: Any, only: Any, json: bool) -> int:
-    """How many parts and files are held back since."""
+def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.Event) -> int:
+    """How many files were refused, and how many parts and files are held back since."""
     from spark_jobs.commands.ingest import show as show_loaded
-    from spark_jobs.ingest import ingest
+    from spark_jobs.commands.ingest import to_json
+    from spark_jobs.ingest.api import each
 
     fed = [n for n in engine.definitions.usable if engine.definitions.graph()[n].kind != "view"]
     bad = 0
-    for loaded in ingest(engine, where, [name for name in fed if only is None or name in only]):
-        bad += len(loaded.failed) + len(loaded.held)
-        checks = loaded.failed or loaded.held or loaded.warned
-        if not json and (loaded.files or loaded.closed or loaded.changed or loaded.refused or checks):
+    for loaded in each(engine, where, [name for name in fed if only is None or name in only], stop=stop.is_set):
+        bad += len(loaded.failed) + len(loaded.held) + len(loaded.refused)
+        matters = loaded.refused or loaded.quarantined or loaded.notes or loaded.failed or loaded.held or loaded.warned
+        if json and matters:
+            # Standard output has steps and nothing else.
+            print(jsons.dumps(to_json(engine, loaded)), file=sys.stderr, flush=True)
+        elif not json and (matters or loaded.files or loaded.closed or loaded.changed):
             show_loaded(engine, loaded)
     return bad
+
+
+def tell_trouble(outcome: Outcome, json: bool) -> int:
+    """Trouble that is not the query's: 1 if its table is given up for now, 0 if it is tried again or there is none."""
+    from spark_jobs.trouble import told
+
+    if outcome.trouble is None:
+        return 0
+    table, message = outcome.step.table, told(outcome.trouble)
+    if json:
+        found = {"table": table, "trouble": message, "given_up": outcome.given_up}
+        print(jsons.dumps(found), file=sys.stderr, flush=True)
+    elif outcome.given_up:
+        say(f"  {table}: {message}; given up for now, the next run tries again", "red")
+    else:
+        say(f"  {table}: {message}; tried again in a moment", "yellow")
+    return int(outcome.given_up)
 
 
 def as_json(engine: Engine, report: Report) -> dict[str, Any]:

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from partwise.definitions import Definition, Dimension, Source
 from partwise.ledger import files as ledger_files
 from partwise.ledger.files import Delivery, Quarantined
 from partwise.ledger.leases import Busy
+from partwise.ledger.orphans import Foreign
 from partwise.sources.sums import changed as contents_after
-from partwise.storage import BadSchema, Conflict
+from partwise.storage import BadSchema, Conflict, StorageError
 from partwise.workspace import Workspace
 from spark_jobs.checks.source import HeldBack
 from spark_jobs.engine import Engine
 from spark_jobs.ingest import quarantine
 from spark_jobs.ingest.columns import BadColumns, fit_columns
+from spark_jobs.ingest.culprit import FileFailed
 from spark_jobs.ingest.dimension import load_dimension
 from spark_jobs.ingest.find import SETTLE, BadFile
 from spark_jobs.ingest.foreign import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
-from spark_jobs.ingest.load import FileChanged, FileFailed, FilesHeld, load_files
+from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.ingest.rows import stored_schema
+from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure, patiently, told
 
+#: What one source cannot be loaded for; others can.
+_REFUSALS = (BadFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
 #: Tries of one source after somebody else was quicker, or a file changed under our hands.
 _TRIES = 5
 
@@ -41,18 +47,42 @@ def ingest(
 
     `settle` are the seconds within which a file that was just written to is looked at twice.
     """
+    return list(each(engine, workspace, names, settle))
+
+
+def each(
+    engine: Engine,
+    workspace: Workspace,
+    names: Iterable[str] | None = None,
+    settle: float = SETTLE,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Ingested]:
+    """The same, one after the other, until somebody wants to stop."""
     usable = engine.definitions.usable
     wanted = list(usable) if names is None else [_spelled(usable, name) for name in names]
-    tables = [found for name in wanted if isinstance(found := usable[name], Source | Dimension)]
-    return [_ingest(engine, workspace, table, settle) for table in tables]
+    for name in wanted:
+        if stop():
+            return
+        if isinstance(usable[name], Source | Dimension):
+            try:
+                yield patiently(partial(take_in, engine, workspace, name, settle))
+            except Exception as why:
+                if not is_infrastructure(why):
+                    raise
+                yield Ingested(name, refused=[("", told(why))])
 
 
-def _ingest(engine: Engine, workspace: Workspace, table: Source | Dimension, settle: float) -> Ingested:
+def take_in(engine: Engine, workspace: Workspace, name: str, settle: float = SETTLE) -> Ingested:
+    """What is new in one table. Raises only what says nothing about the table: Spark or the ledger are not there."""
+    table = engine.definitions.usable[_spelled(engine.definitions.usable, name)]
+    assert isinstance(table, Source | Dimension)
     failed: dict[str, str] = {}
     try:
         return _tried(lambda: _once(engine, workspace, table, settle, failed), failed)
-    except (BadFile, BadColumns, BadSchema, Busy) as why:
-        return Ingested(table.name, refused=[("", str(why))])
+    except _REFUSALS as why:
+        if is_infrastructure(why):
+            raise
+        return Ingested(table.name, refused=[*failed.items(), ("", told(why))])
 
 
 def _tried(once: Callable[[], Ingested], failed: dict[str, str]) -> Ingested:

@@ -25,6 +25,8 @@ from partwise.workspace import Workspace
 _CHUNK = 1 << 20
 #: The first record of a CSV file, and the first lines of JSON, must end within so many bytes.
 _HEAD = 1 << 16
+#: How Arrow writes the type of times that count nanoseconds.
+NANOS = "timestamp[ns"
 #: Seconds: a file written to within this time is looked at twice.
 SETTLE = 0.5
 
@@ -170,10 +172,17 @@ def _json_columns(head: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def _parquet_columns(path: str) -> tuple[tuple[str, str], ...]:
+    """Times are kept as 96 bits by old writers, which Arrow calls nanoseconds as well, but Spark reads only those."""
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(Path(path))
+        stored = pq.read_metadata(Path(path)).schema
+        leaves = [stored.column(at) for at in range(len(stored))]
+        counted = {leaf.path.partition(".")[0] for leaf in leaves if "nanoseconds" in str(leaf.logical_type)}
+        schema = stored.to_arrow_schema()
     except Exception as why:
         raise BadFile(f"it is not a whole Parquet file: {why}") from None
-    return tuple((field.name, str(field.type)) for field in schema)
+    return tuple(
+        (field.name, str(field.type) if field.name in counted else str(field.type).replace(NANOS, "timestamp[int96"))
+        for field in schema
+    )

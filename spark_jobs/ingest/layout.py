@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 from partwise.definitions.column_types import NUMBERS, base
 from partwise.definitions.problems import did_you_mean
-from spark_jobs.ingest.find import BadFile, Found
+from spark_jobs.ingest.find import NANOS, BadFile, Found
 
 #: Types that are read as text: Spark takes `10:05` for today and `2026` for the first of January.
 TIMES = frozenset({"timestamp", "timestamp_ltz", "timestamp_ntz", "date"})
-_ARROW_NUMBER = re.compile(r"u?int\d+|float|double|halffloat|half_float|decimal\d*\(.*\)")
+_ARROW_NUMBER = re.compile(r"u?int\d+|float|double|decimal\d*\(.*\)")
+_ARROW_TEXT = re.compile(r"string|large_string|string_view|dictionary<values=string.*")
+_ARROW_NESTED = {
+    "array": re.compile(r"(large_|fixed_size_)?list(_view)?<.*"),
+    "map": re.compile(r"map<.*"),
+    "struct": re.compile(r"struct<.*"),
+    "binary": re.compile(r"(large_|fixed_size_)?binary(_view)?(\[\d+\])?"),
+}
 _ARROW_TIME = re.compile(r"timestamp\[.*\]|date\d+\[.*\]")
 
 
@@ -22,6 +29,11 @@ class Layout:
 
     format: str
     columns: tuple[tuple[str, str], ...]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is anything to read: an empty file has no columns."""
+        return bool(self.columns) or self.format == "json"
 
 
 def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Layout:
@@ -55,7 +67,12 @@ def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Lay
 def _fits(arrow: str, declared: str) -> bool:
     """Text may hold anything; numbers are numbers and times are times, or a cast would invent a meaning."""
     kind = base(declared)
-    if arrow in ("string", "large_string", "null") or arrow.startswith("dictionary<values=string"):
+    if arrow == "null":
+        return True
+    if kind in ("array", "map", "struct"):
+        # Times with nanoseconds are converted by us, and only where they are columns.
+        return bool(_ARROW_NESTED[kind].fullmatch(arrow)) and NANOS not in arrow
+    if _ARROW_TEXT.fullmatch(arrow):
         return True
     if kind in NUMBERS:
         return bool(_ARROW_NUMBER.fullmatch(arrow))
@@ -65,4 +82,4 @@ def _fits(arrow: str, declared: str) -> bool:
         return arrow == "bool"
     if kind == "string":
         return bool(_ARROW_NUMBER.fullmatch(arrow)) or arrow == "bool"
-    return True  # nested and binary columns: Spark says whether it can
+    return bool(_ARROW_NESTED[kind].fullmatch(arrow)) if kind in _ARROW_NESTED else True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ from partwise.workspace import Workspace
 from spark_jobs import read
 from spark_jobs.checks.source import HeldBack, tell
 from spark_jobs.ingest import rows as r
+from spark_jobs.ingest.culprit import culprit
 from spark_jobs.ingest.find import BadFile, Found, listing, look, look_into, settled
 from spark_jobs.ingest.job import Job, shape_of
 from spark_jobs.ingest.layout import Layout, layout_of
@@ -30,7 +30,7 @@ from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.stage import ROWS_PER_FILE
-from spark_jobs.trouble import SPARK_ERRORS, message_of
+from spark_jobs.trouble import SPARK_ERRORS
 
 #: Bytes of text that a row takes, roughly: it decides only how many files are written.
 _BYTES_PER_ROW = 40
@@ -38,19 +38,10 @@ _BYTES_PER_ROW = 40
 _WORTH_TWO_TASKS = 4 << 20
 #: Spark keeps the reader of every file until its task ends: thousands in one task fill the heap.
 _FILES_PER_TASK = 500
-_CULPRIT = re.compile(r"/(\d+)\.(?:csv|json|parquet)")
 
 
 class FileChanged(Exception):
     """A file was written to while it was being loaded; nothing was committed. Start over."""
-
-
-class FileFailed(Exception):
-    """Spark cannot read one file, though it looked whole."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(f"{name}: {message}")
-        self.name, self.message = name, message
 
 
 class FilesHeld(Exception):
@@ -255,27 +246,27 @@ class Seen:
 def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> tuple[tuple[File, ...], Seen]:
     """One job for all files: rows that can be placed are staged, the others counted and then set aside."""
     spark, shape = work.engine.spark, shape_of(work.table)
-    frames = [
-        r.placed(r.read(spark, layout, [folder], shape), shape, limits)
-        for layout, folder in links.folders.items()
-        if layout.columns or layout.format == "json"
-    ]
-    if not frames:
+    folders = {layout: folder for layout, folder in links.folders.items() if layout.has_rows}
+    if not folders:
         return (), Seen()
+
+    def reader(layout: Layout, paths: Sequence[str]) -> DataFrame:
+        return r.placed(r.read(spark, layout, paths, shape), shape, limits)
+
     observation = Observation()
     bad = F.col(r.WHY) != 0
-    rows = union(frames).observe(
-        observation,
-        F.count(F.lit(1)).alias("n"),
-        F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
-        F.collect_set(F.when(bad, F.col(r.FILE))).alias("bad_files"),
-        F.max(F.when(~bad, F.col(r.WHEN))).alias("newest"),
-    )
     try:
+        rows = union([reader(layout, [folder]) for layout, folder in folders.items()]).observe(
+            observation,
+            F.count(F.lit(1)).alias("n"),
+            F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
+            F.collect_set(F.when(bad, F.col(r.FILE))).alias("bad_files"),
+            F.max(F.when(~bad, F.col(r.WHEN))).alias("newest"),
+        )
         files = work.stage(rows.where(~bad).drop(r.WHY, r.WHEN), expected=_expected(ids.values()))
     except SPARK_ERRORS as why:
         unchanged(ids.values())  # a file that is gone or being written again: the others go on
-        raise _failed(ids, why) from why
+        raise culprit(reader, links, ids, why) from why
     found = observation.get
     if found["bad"]:
         kept = set_aside(work, links, ids, sorted(found["bad_files"]), limits)
@@ -306,13 +297,3 @@ def unchanged(files: object) -> None:
     for f in found:
         if now.get(f.name) != f.look:
             raise FileChanged(f.name)
-
-
-def _failed(ids: dict[int, Found], why: Exception) -> Exception:
-    """The file that Spark stumbled over, if its message names one."""
-    text = message_of(why)
-    for match in _CULPRIT.finditer(text):
-        found = ids.get(int(match[1]))
-        if found is not None:
-            return FileFailed(found.name, text.split("\n")[0][:500])
-    return why

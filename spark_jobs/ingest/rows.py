@@ -15,6 +15,7 @@ from partwise.sources import bounds as b
 from partwise.sources.bounds import Bounds
 from partwise.sources.closing import MICROS
 from partwise.storage import schema as schemas
+from spark_jobs.ingest.find import NANOS
 from spark_jobs.ingest.layout import TIMES, Layout
 
 FILE = "_file"
@@ -60,9 +61,7 @@ def read(spark: SparkSession, layout: Layout, paths: Sequence[str], shape: Shape
     """The rows of files of one layout, as they are: declared columns (times as text), the file's id, `__bad`."""
     safe = [literal(path) for path in paths]
     if layout.format == "parquet":
-        rows = (
-            spark.read.option("recursiveFileLookup", "true").parquet(*safe).withColumn(BAD, F.lit(None).cast("string"))
-        )
+        rows = _parquet(spark, layout, safe)
     elif layout.format == "csv":
         rows = spark.read.schema(read_schema(shape, layout)).options(**_CSV).csv(safe)
     else:
@@ -73,6 +72,19 @@ def read(spark: SparkSession, layout: Layout, paths: Sequence[str], shape: Shape
         F.expr("cast(substring_index(_metadata.file_name, '.', 1) as int)").alias(FILE),
         F.lit(header).cast("string").alias(LAYOUT),
     )
+
+
+def _parquet(spark: SparkSession, layout: Layout, paths: Sequence[str]) -> DataFrame:
+    """Columns as stored, but for two: nanoseconds come as numbers (see `session.MEANING`), and nothing at all as int."""
+    changed = {}
+    for name, kind in layout.columns:
+        column = schemas.quoted(name)
+        if kind.startswith(NANOS):
+            changed[name] = F.expr(f"timestamp_micros(({column} - pmod({column}, 1000L)) div 1000L)")
+        elif kind == "null":
+            changed[name] = F.lit(None)
+    rows = spark.read.option("recursiveFileLookup", "true").parquet(*paths)
+    return rows.withColumns({**changed, BAD: F.lit(None).cast("string")})
 
 
 def again(rows: DataFrame, layout: str | None, shape: Shape) -> DataFrame:

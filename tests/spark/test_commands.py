@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from partwise.parts import Parts
@@ -91,7 +92,7 @@ def test_a_day_at_the_shell(call: Shell, tmp_path: Path) -> None:
     assert json.loads(call("verify", "--json")) == {"checked": 6, "different": [], "stale": 0, "expired": 0}
     assert "0 differences" in call("verify")
     found = json.loads(call("reconcile", "--json"))
-    assert found == {"adopted": {}, "swept": {}, "busy": {}, "repaired": []}
+    assert found == {"adopted": {}, "swept": {}, "busy": {}, "failed": {}, "repaired": []}
 
 
 def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Shell, tmp_path: Path) -> None:
@@ -113,6 +114,23 @@ def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Shell,
     assert json.loads(call("query", sold, "--json")) == [{"pieces": 2}]
     call("retract", "sales", "sales2.csv", code=1)
     assert json.loads(call("verify", "--json"))["different"] == []
+
+
+def test_run_tells_of_refused_files_and_reconcile_of_a_table_that_others_wrote_to(call: Shell, tmp_path: Path) -> None:
+    (tmp_path / "landing" / "sales_wrong.csv").write_text("when,item,pieces\n")
+    (tmp_path / "landing" / "sales_late.csv").write_text("at,item,pieces\nyesterday,tea,5\n")
+    steps = [json.loads(line) for line in call("run", "--json", code=1).splitlines()]
+    assert {step["table"] for step in steps} == {"sold", "sold_so_far"}
+    [told] = [json.loads(line) for line in call.err.splitlines() if line.startswith("{")]
+    assert (told["source"], told["quarantined"]) == ("sales", 1)
+    assert [(item["file"], "the column at is missing" in item["message"]) for item in told["refused"]] == [
+        ("landing/sales_wrong.csv", True)
+    ]
+    assert "landing/sales_wrong.csv was refused" in call("run", code=1)
+    DeltaTable(str(tmp_path / "warehouse" / "sold")).delete()
+    assert "was not written by Partwise" in call("reconcile", code=1)
+    found = json.loads(call("reconcile", "--json", code=1))
+    assert list(found["failed"]) == ["sold"]
 
 
 def test_a_query_that_fails_names_its_place_and_holds_up_nobody_else(call: Shell, tmp_path: Path) -> None:

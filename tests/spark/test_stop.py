@@ -30,6 +30,7 @@ def test_a_run_stops_cleanly_and_goes_on_later(number: signal.Signals, driver: s
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     environment = {**os.environ, "PARTWISE_SPARK_REMOTE": driver}
+    environment.pop("PYTHONUNBUFFERED", None)  # steps are told when they are done, not when a buffer is full
     command = [sys.executable, "-m", "partwise.cli"]
     pipe = subprocess.PIPE
     process = subprocess.Popen([*command, "run", "--json"], cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe)
@@ -51,5 +52,11 @@ def test_a_run_stops_cleanly_and_goes_on_later(number: signal.Signals, driver: s
     assert more  # it was not the end
     parts = [(step["table"], part) for step in (*done, *more) for part in step["parts"]]
     assert len(parts) == len(set(parts))  # what was done is not done again
-    assert json.loads(call("reconcile", "--json")) == {"adopted": {}, "swept": {}, "busy": {}, "repaired": []}
+    assert json.loads(call("reconcile", "--json")) == {
+        "adopted": {},
+        "swept": {},
+        "busy": {},
+        "failed": {},
+        "repaired": [],
+    }
     assert json.loads(call("verify", "--json")) == {"checked": 12, "different": [], "stale": 0, "expired": 0}
