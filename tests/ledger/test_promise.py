@@ -95,8 +95,8 @@ def test_backfills_are_remembered_until_they_are_done_and_old(ledger: Ledger) ->
 
 def test_backfills_that_were_stopped_or_died_are_forgotten_with_the_revisions_that_tell_of_them(ledger: Ledger) -> None:
     ledger.define(GRAPH, NOW)
-    put(ledger, "s", {p: "a" for p in range(4)}, NOW)
-    put(ledger, "v", {p: "x" for p in range(4)}, NOW)
+    put(ledger, "s", dict.fromkeys(range(4), "a"), NOW)
+    put(ledger, "v", dict.fromkeys(range(4), "x"), NOW)
     numbers = []
     for p in range(3):
         with ledger.database.writing(NOW + p) as w:
