@@ -69,8 +69,13 @@ def parse(text: str, length: int, first: int | None, last: int | None) -> Range:
     hi = lo if hi is None else hi
     if lo > hi and not high:
         return Range(lo, lo)  # after the newest part: what is wrong with it is said later
+    if lo > hi and not low:
+        raise BadRange(
+            f"RANGE: '{text}' ends before the first part, which is {part_text(lo, length)}. "
+            "A view starts earlier where a range says from where on: A..B."
+        )
     if lo > hi:
-        raise BadRange(f"RANGE: '{text}' is written backwards; did you mean {high or part_text(hi, length)}..{low}?")
+        raise BadRange(f"RANGE: '{text}' is written backwards; did you mean {high}..{low}?")
     return Range(lo, hi)
 
 
@@ -157,10 +162,26 @@ def _notes(world: World, name: str, span: Range, parts: Parts, moved: Earlier) -
         if world.graph[other].helper_of is None:
             before = part_text(world.start(other) or 0, world.graph[other].length)
             notes.append(f"{other} will start at {part_text(start, world.graph[other].length)} instead of {before}.")
-    if left := Parts.of(span) - parts:
+    for why, left in _left_out(world, name, Parts.of(span) - parts, moved).items():
         each = "is" if left.count == 1 else "are"
-        notes.append(f"{parts_text(left, length)} {each} left out: not built yet, expired, or before the start.")
+        notes.append(f"{parts_text(left, length)} {each} left out: {why}.")
     return notes
+
+
+def _left_out(world: World, name: str, left: Parts, moved: Earlier) -> dict[str, Parts]:
+    """Parts that were asked for and are not in it, by the reason."""
+    start, found = moved.starts.get(name, world.start(name)), dict[str, Parts]()
+    limits = (
+        ("before the start", start),
+        ("expired", world.floor(name)),
+        ("inputs have expired", world.lowest(name)),
+        ("not built yet", FOREVER),
+    )
+    for why, limit in limits:
+        if limit is not None and (out := left.within(-FOREVER, limit - 1)):
+            found[why] = out
+            left -= out
+    return found
 
 
 def _why_nothing(world: World, name: str, span: Range, upstream: bool) -> str:

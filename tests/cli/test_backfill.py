@@ -14,6 +14,7 @@ from partwise.backfill import ask
 from partwise.cli.stop import Stop
 from partwise.ledger import backfills
 from partwise.ledger.as_defined import as_defined
+from partwise.ledger.commit import Entry
 from partwise.parts import Range, parse_part, parse_range
 from partwise.workspace import open_workspace
 from tests.cli.conftest import Run
@@ -40,6 +41,7 @@ WRONG = [
     (("total_loss", "ten o'clock"), "'ten o'clock' is not a time; write for example"),
     (("loss_by_region", f"{DAY}10:07"), "is not the start of a part of 5 minutes; the part that holds it is"),
     (("total_loss", f"{DAY}10:09..{DAY}10:06"), f"written backwards; did you mean {DAY}10:06..{DAY}10:09?"),
+    (("total_loss", f"..{DAY}10:00"), f"RANGE: '..{DAY}10:00' ends before the first part, which is {DAY}10:05."),
     (("total_loss", ""), "RANGE is empty"),
     (("total_loss", ".."), "RANGE is empty"),
     (("total_loss", "2126-10-03T10:00"), "is in the future"),
@@ -116,6 +118,28 @@ def test_an_earlier_range_moves_the_start_of_a_view_and_its_helpers(run: Run, bu
     plain = run("backfill", "total_loss", f"{DAY}09:50..{DAY}10:03", "--dry-run").out
     assert f"total_loss will start at {DAY}10:00 instead of {DAY}10:05" in plain
     assert f"total_loss[{DAY}10:00..{DAY}10:05]" in plain  # up to the old first part: it becomes an update
+
+
+def test_what_is_left_out_of_a_range_is_told_with_the_reason(run: Run, built: Path) -> None:
+    def notes() -> list[str]:
+        plan = run("backfill", "total_loss", f"{DAY}10:00..{DAY}10:22", "--dry-run", "--json").json["plan"]
+        return list(plan["notes"])
+
+    later = f"{DAY}10:20..{DAY}10:22 are left out: not built yet."
+    assert notes() == [f"{DAY}10:00..{DAY}10:04 are left out: before the start.", later]
+    ledger = open_workspace(str(built), {}).open_ledger(time.time())
+    for name, floor in [("total_loss", f"{DAY}10:08"), ("measurements", f"{DAY}10:10")]:
+        held = ledger.take(name, "test", 60, time.time())
+        at = ledger.current(name)
+        entry = Entry(name, at.generation, "", None, reason="expired", floor=parse_part(floor, 60))
+        ledger.commit(held, entry, (at.version or 0) + 1, time.time())
+    ledger.database.close()
+    assert notes() == [
+        f"{DAY}10:00..{DAY}10:04 are left out: before the start.",
+        f"{DAY}10:05..{DAY}10:07 are left out: expired.",
+        f"{DAY}10:08..{DAY}10:09 are left out: inputs have expired.",
+        later,
+    ]
 
 
 def test_nobody_to_ask(run: Run, built: Path) -> None:
