@@ -7,6 +7,8 @@ import re
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Stored with every table; `_file` says which file a row of a source came from.
 RESERVED = frozenset({"part", "part_timestamp", "_file"})
+#: DAGs of Partwise's own: in Airflow a table of this name would lose its DAG to one of them, or they theirs.
+DAGS = frozenset({"partwise_backfill", "partwise_reconcile", "partwise_upkeep"})
 
 
 def bad_name(name: str) -> str:
@@ -16,6 +18,11 @@ def bad_name(name: str) -> str:
     if name.startswith("__"):
         return f"'{name}' is not a name: two underscores at the front are kept for Partwise"
     return "" if len(name) <= 100 else f"'{name[:20]}...' is longer than 100 characters"
+
+
+def is_ours(table: str) -> bool:
+    """Whether a table of this name would have the DAG of another."""
+    return table.lower() in DAGS
 
 
 def reserved(column: str) -> bool:

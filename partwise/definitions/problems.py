@@ -25,7 +25,7 @@ CODES = {
     "bad-time": "A time that cannot be understood, or is not the start of a part.",
     "bad-name": "A name that is not letters, digits and underscores.",
     "duplicate-name": "Two definitions with the same name.",
-    "reserved-name": "A column name that Partwise uses itself.",
+    "reserved-name": "A name that Partwise uses itself: of a column, or of one of its own DAGs.",
     "bad-type": "A column type that Spark does not have.",
     "time-unit": "A time column of numbers without a unit, or a unit for a column that needs none.",
     "bad-check": "A check that is not written as an expectation with its arguments.",

@@ -9,7 +9,7 @@ from partwise.definitions.build import build
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
 from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
 from partwise.definitions.model import DOCUMENTS
-from partwise.definitions.names import bad_name
+from partwise.definitions.names import bad_name, is_ours
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.shape import Reporter, shown, validate
 from partwise.definitions.translated import translate_view
@@ -79,6 +79,9 @@ class Reading:
         ]
         if isinstance(name, str) and (why := bad_name(name)):
             found.append(report(node.get(kinds[0]) or node, "bad-name", why))
+        if isinstance(name, str) and is_ours(name):
+            said = f"{name} is the name of a DAG of Partwise itself"
+            found.append(report(node.get(kinds[0]) or node, "reserved-name", said, "call it something else"))
         shaped = validate(kinds[0], data, node, report)
         self.problems += [*found, *shaped.problems]
         if shaped.document is not None:

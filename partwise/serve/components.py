@@ -47,6 +47,7 @@ def components(site: Site, migrate: bool = True) -> tuple[Component, ...]:
         # A task that starts before the api-server answers fails at once; a task without its pool never starts.
         Component("scheduler", airflow("scheduler", "--skip-serve-logs"), ("api-server", "pools", "spark")),
         Component("triggerer", airflow("triggerer", "--skip-serve-logs"), ("api-server",)),
+        Component("clean", module("partwise.serve.clean", str(site.logs / "tasks")), ("api-server",), optional=True),
     ]
     if site.feed is not None:
         landing = str(site.workspace / "landing")
@@ -56,6 +57,6 @@ def components(site: Site, migrate: bool = True) -> tuple[Component, ...]:
 
 #: The components in the order of their ends: who gives work first, who carries it out last. All of one row at once.
 STOP = (
-    ("feed", "scheduler", "dag-processor", "triggerer", "warm-up", "pools", "migrate"),
+    ("feed", "scheduler", "dag-processor", "triggerer", "warm-up", "pools", "clean", "migrate"),
     ("api-server", "spark"),
 )

@@ -27,9 +27,23 @@ def adopt_orphans() -> bool:
     return bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
+#: Bytes. A log that has grown beyond this when its process is started becomes the one of before, in place of an older one.
+LARGE_LOG = 50_000_000
+
+
+def rotate(log: Path, most: int = LARGE_LOG) -> None:
+    """Two files of a log at most: this one, and the one of before with `.1` behind its name."""
+    try:
+        if log.stat().st_size > most:
+            log.replace(log.with_name(f"{log.name}.1"))
+    except FileNotFoundError:
+        pass
+
+
 def start(command: Iterable[str], environment: Mapping[str, str], log: Path, folder: Path) -> subprocess.Popen[bytes]:
     """In a session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then ends all in order."""
     log.parent.mkdir(parents=True, exist_ok=True)
+    rotate(log)
     with open(log, "ab") as output:
         return subprocess.Popen(
             list(command),
