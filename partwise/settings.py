@@ -27,10 +27,14 @@ class BadSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Where Spark runs: `remote` is a Spark Connect URL, `master` anything that Spark takes as one."""
+    """Where Spark runs: `remote` is a Spark Connect URL, `master` anything that Spark takes as one.
+
+    `engine` is what views use in Airflow, unless they say so themselves: connect (by default) or submit.
+    """
 
     master: str | None = None
     remote: str | None = None
+    engine: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -70,7 +74,7 @@ class Settings:
 
 
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "spark": ("master", "remote", "conf"),
+    "spark": ("master", "remote", "engine", "conf"),
     "airflow": ("url", "username", "password"),
 }
 _TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history")
@@ -184,6 +188,8 @@ def _conf(text: str) -> dict[str, str]:
 def _checked(settings: Settings, where: str) -> Settings:
     if settings.spark.master and settings.spark.remote:
         raise BadSetting(f"{where}: spark.master and spark.remote exclude each other; keep one of them")
+    if settings.spark.engine not in (None, "connect", "submit"):
+        raise BadSetting(f"{where}: spark.engine is {settings.spark.engine!r}; write connect or submit")
     try:
         ZoneInfo(settings.timezone)
     except (ValueError, OSError, KeyError):

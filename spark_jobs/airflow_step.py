@@ -35,15 +35,26 @@ _TRIES = 10
 
 
 def run_table(step: str, spark: SparkSession) -> dict[str, Any]:
-    """Compute one table of a view."""
+    """Compute one table of a view.
+
+    With `begins` the run of that view begins with this step. With `ends` it ends here, if there is nothing to tell:
+    the report says so (`quiet`).
+    """
+    from partwise.ledger.announcements import begin, ends_quietly
     from partwise.parts import Parts, parse_range
 
     asked = json.loads(step)
     with _engine(spark, asked) as (engine, _):
         table = engine.definitions.graph()[asked["table"]]
         parts = Parts.of(parse_range(asked["parts"], table.length)) if asked.get("parts") else None
+        if view := asked.get("begins"):
+            with engine.ledger.database.writing(engine.now()) as w:
+                begin(w, view, asked["run"])
         limit = parts if asked.get("only") else None
-        return _compute(engine, table.name, parts, _steps(engine, table.name, lambda: limit, ROUNDS))
+        report = _compute(engine, table.name, parts, _steps(engine, table.name, lambda: limit, ROUNDS))
+        if (view := asked.get("ends")) and not report["failed"]:
+            report["quiet"] = ends_quietly(engine.ledger, engine.now(), view, asked["run"])
+        return report
 
 
 def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
@@ -200,12 +211,11 @@ def _workspace(asked: dict[str, Any]) -> Workspace:
 @contextmanager
 def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine, Workspace]]:
     from spark_jobs.engine import Engine
-    from spark_jobs.session import MEANING
+    from spark_jobs.session import mean_the_same
 
     impatient(spark)
     workspace = _workspace(asked)
-    for name, value in MEANING.items():
-        spark.conf.set(name, value)
+    mean_the_same(spark)
     if link := ui_link(spark):
         log.info("Spark UI: %s", link)
     ledger = workspace.open_ledger(time.time())

@@ -71,8 +71,7 @@ def session(
         PySparkLogger.getLogger(logger).setLevel(logging.CRITICAL + 1)
     if remote is not None:
         spark = SparkSession.builder.remote(remote).getOrCreate()
-        for name, value in {**MEANING, **(conf or {})}.items():
-            spark.conf.set(name, value)
+        mean_the_same(spark, conf)
         return spark
     find_java()
     if local_cores(master or "local[2]"):
@@ -81,6 +80,21 @@ def session(
     for name, value in driver_settings(master or "local[2]", conf, jars).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def mean_the_same(spark: SparkSession, conf: Mapping[str, str] | None = None) -> None:
+    """Settings that results depend on (and `conf`), in a session that others have started.
+
+    Over Connect each setting is a call, so they are asked for at once: a driver of ours has them already.
+    """
+    wanted = {**MEANING, **(conf or {})}
+    there: Mapping[str, str | None] = {}
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        known = spark.client.get_config_with_defaults(*((name, None) for name in wanted))
+        there = dict(zip(wanted, known, strict=True))
+    for name, value in wanted.items():
+        if there.get(name) != value:
+            spark.conf.set(name, value)
 
 
 def driver_settings(master: str, conf: Mapping[str, str] | None = None, jars: Path | None = None) -> dict[str, str]:

@@ -44,6 +44,7 @@ def test_variables_override_the_file(tmp_path: Path) -> None:
         ("spark: {mastr: x}", "there is no setting spark.mastr; did you mean master?"),
         ("spark: local", "spark is 'local'; expected a map, for example spark: {master: 'local[*]'}"),
         ("spark: {conf: 3}", "spark.conf is a number"),
+        ("spark: {engine: yarn}", "spark.engine is 'yarn'; write connect or submit"),
         ("spark: {master: a, remote: b}", "exclude each other"),
         ("ledger: 3", "ledger is a number; expected text, for example ledger: sqlite:///ledger.db"),
         ("ledger:", "ledger is empty"),

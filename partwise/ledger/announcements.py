@@ -46,6 +46,26 @@ def announce(
         return tell(w, graph, only, live, ended)
 
 
+def concerned(graph: Graph, table: str) -> frozenset[str]:
+    """Views that may have something to do after a run of this table: what reads it, and itself."""
+    served = {graph[name].helper_of or name for name in graph.downstream([table])} | {table}
+    return frozenset(name for name in served if name in graph.tables and graph[name].kind == "view")
+
+
+def ends_quietly(ledger: Ledger, now: float, view: str, run: str) -> bool:
+    """Whether a run of a view that ends now has nothing to tell; then it is over. Else nothing happens here."""
+    graph = ledger.graph()
+    asked = (graph, now, concerned(graph, view), None, (view, run))
+    with ledger.database.reading() as r:
+        if news(r, *asked):
+            return False
+    with ledger.database.writing(now) as w:
+        if news(w, *asked):
+            return False
+        forget(w, view, run)
+    return True
+
+
 def told(r: Reading) -> dict[str, Told]:
     return {row.table: Told(row.at, row.tries, row.begun, row.run) for row in r.on.execute(_TOLD)}
 

@@ -80,7 +80,9 @@ def airflow_settings(site: Site, keys: Keys) -> dict[str, dict[str, str]]:
             "dag_bundle_storage_path": str(site.state / "bundles"),
             # A changed definition is seen within seconds.
             "bundle_refresh_check_interval": "5",
-            "min_file_process_interval": "10",
+            # A file that changes is parsed at once, whatever this says; the others need not keep a core busy, and a
+            # change need not wait until all of them are through.
+            "min_file_process_interval": "120",
             "stale_dag_threshold": "20",
             "parsing_processes": "1",
         },

@@ -170,14 +170,26 @@ class ReportBackfill(BaseOperator):
         return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
 
 
-def backfill_dag(spec: dict[str, Any], *, run: Any) -> DAG:
-    """`run` is the module with the functions that Spark carries out."""
+def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
+    """`run` is the module with the functions that Spark carries out, `submit` the one that spark-submit runs."""
     from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
 
     class Step(PySparkOperator):
+        submitted: Any = None
+
         def execute(self, context: Any) -> Any:
+            table = self.op_kwargs["name"]
+            if table in spec.get("submit", ()):
+                from partwise_airflow.submit import Submitted
+
+                self.submitted = Submitted(workspace, table, self.op_kwargs["step"], submit)
+                return self.submitted.run()
             wait_for_driver(CONNECT)
             return passed(super().execute(context))
+
+        def on_kill(self) -> None:
+            if self.submitted is not None:
+                self.submitted.hook.on_kill()
 
     workspace, tables, depth = spec["workspace"], spec["tables"], max(1, spec["depth"])
     with DAG(

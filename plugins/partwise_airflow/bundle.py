@@ -15,6 +15,10 @@ from partwise_airflow.render import render
 
 log = logging.getLogger(__name__)
 
+#: Seconds that a changed file is dated ahead. Airflow parses a file again if it is newer than the end of its last
+#: parsing: a change while it was just being parsed, which did not see it, would else wait for minutes.
+SETTLE = 3.0
+
 
 class ViewsBundle(BaseDagBundle):
     """`workspace` names the folder; by default it is PARTWISE_WORKSPACE."""
@@ -66,6 +70,8 @@ def write(folder: Path, files: dict[str, str]) -> None:
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             temporary = folder / f".{name}.{os.getpid()}"
             temporary.write_text(text, encoding="utf-8")
+            soon = time.time() + SETTLE
+            os.utime(temporary, (soon, soon))
             temporary.replace(file)
             log.info("wrote %s", file)
     for old in folder.glob("*.py"):

@@ -23,14 +23,21 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 LONGEST_STEP = timedelta(hours=2)
 #: How long a run waits for parts that are not there.
 LONGEST_WAIT = timedelta(hours=12)
+#: When more is to be done than there are processes: what makes good for losses comes first, then what brings data.
+#: Within a run the later task comes first, so that what was begun is finished before more is begun.
+RECONCILE_FIRST, SOURCES_FIRST = 100, 50
+LATER_FIRST = "upstream"
 
 
 class BadDefinition(Exception):
     """Why there is no DAG; the message is what `partwise validate` says."""
 
 
-def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], application: str | None = None) -> DAG:
-    """The DAG of a view. `run` carries out a step with a Spark session, `application` is its file for spark-submit."""
+def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], submit: Any = None) -> DAG:
+    """The DAG of a view. `run` carries out a step with a Spark session.
+
+    `submit` is the module that spark-submit runs instead: its FILE, and the `settings` of Spark that it needs.
+    """
     spec = ViewSpec.from_json(raw)
     limit = timedelta(seconds=spec.timeout) if spec.timeout else None
     with DAG(
@@ -42,7 +49,7 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], application: str |
         catchup=False,
         tags=["partwise", "view", *spec.tags],
         max_active_runs=8,  # a run that waits counts as well, and must not keep others from starting
-        default_args={"owner": spec.owner},
+        default_args={"owner": spec.owner, "weight_rule": LATER_FIRST},
         params={
             "part": Param(
                 None,
@@ -58,11 +65,12 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], application: str |
             table=spec.name,
             workspace=spec.workspace,
             timeout=(limit or LONGEST_WAIT).total_seconds(),
+            do_xcom_push=False,
             retries=3,
             retry_delay=timedelta(seconds=5),
         )
         for at, table in enumerate(spec.tables):
-            step = _step(spec, at, run, application, execution_timeout=limit or LONGEST_STEP)
+            step = _step(spec, at, run, submit, execution_timeout=limit or LONGEST_STEP)
             step.doc_md = f"Computes what is due of `{table.name}`."
             last >> step
             last = step
@@ -70,14 +78,14 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], application: str |
     return dag
 
 
-def _step(spec: ViewSpec, at: int, run: Callable[..., Any], application: str | None, **kwargs: Any) -> Any:
+def _step(spec: ViewSpec, at: int, run: Callable[..., Any], submit: Any, **kwargs: Any) -> Any:
     table = spec.tables[at]
     kwargs |= {"task_id": table.name, "table": table.name, "view": spec.name, "length": table.length}
     kwargs |= {"view_length": spec.tables[-1].length, "first": at == 0, "workspace": spec.workspace}
     if spec.engine == "submit":
         from partwise_airflow.submit import SubmitStep
 
-        return SubmitStep(application=application, **kwargs)
+        return SubmitStep(application=submit.FILE, settings=submit.settings, **kwargs)
     return SparkStep(run=run, **kwargs)
 
 
@@ -86,6 +94,7 @@ def _announce(spec: ViewSpec | SourceSpec) -> Announce:
         task_id="announce",
         table=spec.name,
         workspace=spec.workspace,
+        do_xcom_push=False,
         retries=3,
         retry_delay=timedelta(seconds=5),
     )
@@ -103,7 +112,7 @@ def source_dag(raw: dict[str, Any], *, run: Callable[..., Any], look: Callable[[
         catchup=False,
         tags=["partwise", spec.kind, *spec.tags],
         max_active_runs=1,
-        default_args={"owner": spec.owner},
+        default_args={"owner": spec.owner, "weight_rule": LATER_FIRST, "priority_weight": SOURCES_FIRST},
     ) as dag:
         load = SparkLoad(
             task_id="load",

@@ -18,13 +18,14 @@ from partwise.ledger.holding import who
 from partwise.ledger.ledger import Ledger
 from partwise.reconcile import free_dead
 from partwise_airflow.assets import emit
-from partwise_airflow.dags import START
+from partwise_airflow.dags import RECONCILE_FIRST, START
 from partwise_airflow.place import ledger_at
 
 DAG_ID = "partwise_reconcile"
 
 
 class Reconcile(BaseOperator):
+    template_fields = ()
     ui_color = "#f0d8d8"
 
     def __init__(self, *, workspace: str | None = None, **kwargs: Any) -> None:
@@ -71,5 +72,10 @@ def reconcile_dag(spec: dict[str, Any], **_: Any) -> DAG:
         tags=["partwise"],
         default_args={"owner": "partwise"},
     ) as dag:
-        Reconcile(task_id="reconcile", workspace=spec["workspace"], execution_timeout=timedelta(minutes=5))
+        Reconcile(
+            task_id="reconcile",
+            workspace=spec["workspace"],
+            execution_timeout=timedelta(minutes=5),
+            priority_weight=RECONCILE_FIRST,
+        )
     return dag

@@ -26,7 +26,7 @@ from spark_jobs import airflow_step, airflow_submit
 dag = view_dag(
     {spec},
     run=airflow_step.run_table,
-    application=airflow_submit.FILE,
+    submit=airflow_submit,
 )
 """
 
@@ -41,9 +41,9 @@ dag = source_dag(
 """
 
 _UPKEEP = """from partwise_airflow.{module} import {name}
-from spark_jobs import airflow_step
+from spark_jobs import airflow_step, airflow_submit
 
-dag = {name}({spec}, run=airflow_step)
+dag = {name}({spec}, run=airflow_step, submit=airflow_submit)
 """
 
 _BROKEN = """from partwise_airflow.dags import BadDefinition
@@ -64,21 +64,28 @@ def render(workspace: Workspace) -> dict[str, str]:
         if name not in definitions.usable:
             continue
         if isinstance(table, View):
-            found[f"{name}.py"] = _stub(f"view {name}", file, _VIEW, _view(where, definitions, graph, table))
+            spec = _view(where, definitions, graph, table, _engine(workspace, table))
+            found[f"{name}.py"] = _stub(f"view {name}", file, _VIEW, spec)
         else:
             kind = "source" if isinstance(table, Source) else "dimension"
             found[f"{name}.py"] = _stub(f"{kind} {name}", file, _SOURCE, _source(where, kind, table))
     found |= dict(_broken(workspace, definitions))
     depth = _depth(graph)
     tables = [name for name in graph.order if graph[name].helper_of is None and graph[name].kind == "view"]
-    for module, name, spec in (
+    views = [table for table in definitions.usable.values() if isinstance(table, View)]
+    submitted = sorted(view.name for view in views if _engine(workspace, view) == "submit")
+    for module, name, own in (
         ("reconcile", "reconcile_dag", {"workspace": where}),
-        ("backfill", "backfill_dag", {"workspace": where, "depth": depth, "tables": tables}),
+        ("backfill", "backfill_dag", {"workspace": where, "depth": depth, "tables": tables, "submit": submitted}),
         ("upkeep", "upkeep_dag", {"workspace": where}),
     ):
-        text = _UPKEEP.format(module=module, name=name, spec=_literal(spec))
+        text = _UPKEEP.format(module=module, name=name, spec=_literal(own))
         found[f"partwise_{module}.py"] = _HEAD.format(what=module, file="the workspace") + text
     return found
+
+
+def _engine(workspace: Workspace, view: View) -> str:
+    return view.engine or workspace.settings.spark.engine or "connect"
 
 
 def _stub(what: str, file: str, text: str, spec: ViewSpec | SourceSpec) -> str:
@@ -91,7 +98,7 @@ def _literal(raw: Mapping[str, Any]) -> str:
     return pformat(plain, width=110, sort_dicts=False).replace("\n", "\n    ")
 
 
-def _view(where: str, definitions: Definitions, graph: Graph, view: View) -> ViewSpec:
+def _view(where: str, definitions: Definitions, graph: Graph, view: View, engine: str) -> ViewSpec:
     helpers = [name for name in graph.order if graph[name].helper_of == view.name]
     tables = tuple(TableSpec(name, graph[name].length) for name in (*helpers, view.name))
     return ViewSpec(
@@ -102,7 +109,7 @@ def _view(where: str, definitions: Definitions, graph: Graph, view: View) -> Vie
         docs=_view_docs(definitions, graph, view, helpers),
         owner=view.owner or "partwise",
         tags=view.tags,
-        engine=view.engine or "connect",
+        engine=engine,
         timeout=view.timeout,
     )
 

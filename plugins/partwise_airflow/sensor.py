@@ -83,12 +83,16 @@ class RequiredParts(PartsSensor):
     requires. If another run has done it already, this one ends here. Whoever asks for a part waits for what it requires.
     """
 
+    template_fields = ()
+
     def __init__(self, *, table: str, **kwargs: Any) -> None:
         super().__init__(table=table, parts="", required_by=True, **kwargs)
 
     def execute(self, context: Any) -> str:
         asked = asked_of(context)
         if asked.requested and asked.parts is not None:
+            with ledger_at(self.workspace, take_over=True):
+                pass  # the view may be so new that the ledger does not know it yet
             self._wait(asked.parts)
             return asked.parts
         return self._ready()

@@ -6,15 +6,18 @@ What Spark does with it is a function of `spark_jobs` that the DAG file hands in
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    DownstreamTasksSkipped,
+)
 
-from partwise.ledger.announcements import begin
 from partwise_airflow.asked import Asked, asked_of
 from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
@@ -35,6 +38,7 @@ RETRIES = {
 class SparkStep(PySparkOperator):
     """One table of a view, through Spark Connect."""
 
+    template_fields = ()  # what is rendered is stored, by a call of the API for every run of every task
     ui_color = "#f6e3c5"
 
     def __init__(
@@ -58,26 +62,37 @@ class SparkStep(PySparkOperator):
     def execute(self, context: Any) -> Any:
         asked = asked_of(context)
         if self.first:
-            begun(self.workspace, self.view, asked, context["run_id"])
-        self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context["run_id"])}
+            requested(self.workspace, self.view, asked)
+        self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context["run_id"], ends="announce")}
         wait_for_driver(self.conn_id)
-        return passed(super().execute(context))
+        report = passed(super().execute(context))
+        if report.get("quiet"):
+            # Nothing to tell: no process is started for that. Whoever skips other tasks has to keep the report itself.
+            context["ti"].xcom_push("return_value", report)
+            raise DownstreamTasksSkipped(tasks=["announce"])
+        return report
 
 
-def begun(workspace: str | None, view: str, asked: Asked, run: str) -> None:
-    """Before the first step of a run: what somebody asked for is marked; else the run takes what is due from now on."""
-    with ledger_at(workspace, take_over=True) as (_, ledger):
-        if asked.requested and asked.parts is not None:
+def requested(workspace: str | None, view: str, asked: Asked) -> None:
+    """Before the first step of a run: what somebody asked for is marked."""
+    if asked.requested and asked.parts is not None:
+        with ledger_at(workspace, take_over=True) as (_, ledger):
             request(ledger, view, asked.parts)
-        else:
-            with ledger.database.writing(time.time()) as w:
-                begin(w, view, run)
 
 
-def step_of(task: Any, asked: Asked, run: str) -> str:
-    """The step as JSON. Helpers always compute whatever is due."""
+def step_of(task: Any, asked: Asked, run: str, ends: str | None = None) -> str:
+    """The step as JSON. Helpers always compute whatever is due.
+
+    The first step of a run that nobody asked for begins it: the run takes what is due from then on. The last one may
+    end it, if it can skip the task that `ends` it.
+    """
     step = {"workspace": task.workspace, "table": task.table, "parts": asked.of(task.view_length, task.length)}
-    return json.dumps(step | {"only": asked.requested and task.table == task.view, "run": run})
+    step |= {"only": asked.requested and task.table == task.view, "run": run}
+    if task.first and not (asked.requested and asked.parts is not None):
+        step["begins"] = task.view
+    if task.table == task.view and ends in task.downstream_task_ids:
+        step["ends"] = task.view
+    return json.dumps(step)
 
 
 def passed(report: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +112,7 @@ def held_back(report: dict[str, Any]) -> str:
 class SparkLoad(PySparkOperator):
     """Takes in what is new in a source or dimension. Whether there is anything is found out without Spark."""
 
+    template_fields = ()
     ui_color = "#d5e5f2"
 
     def __init__(

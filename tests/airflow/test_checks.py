@@ -66,8 +66,19 @@ class Airflow:
         found: dict[str, Any] = {}
         exec(self.files[f"{name}.py"], found)  # what Airflow does with a DAG file
         run = SimpleNamespace(conf={"part": part}, partition_key=None, run_type="manual" if part else "asset_triggered")
-        context = {"dag_run": run, "params": {"part": None}, "run_id": "r"}
-        return [task.execute(context) for task in found["dag"].topological_sort() if task.task_id != "announce"]
+        from airflow.sdk.exceptions import DownstreamTasksSkipped
+
+        reports: list[Any] = []
+        self.skipped: list[str] = []
+        pushing = SimpleNamespace(xcom_push=lambda key, value: reports.append(value))
+        context = {"dag_run": run, "params": {"part": None}, "run_id": "r", "ti": pushing}
+        for task in found["dag"].topological_sort():
+            if task.task_id != "announce":
+                try:
+                    reports.append(task.execute(context))
+                except DownstreamTasksSkipped as skipping:
+                    self.skipped = list(skipping.tasks)
+        return reports
 
     def land(self, name: str, *rows: tuple[int, int]) -> Path:
         file = self.folder / "landing" / f"{name}.csv"
@@ -136,8 +147,11 @@ def test_a_view_whose_part_fails(airflow: Airflow) -> None:
     assert airflow.seen()[2] == [3]
 
     airflow.land("late", (2, 100))
+    skipped = {}
     for name in ("m", "v", "w"):
         airflow.run(name)
+        skipped[name] = airflow.skipped
+    assert skipped == {"m": [], "v": [], "w": ["announce"]}, "nothing follows from w: nothing is told"
     assert (airflow.seen()[2], airflow.seen("w")[2]) == ([3, 100], [103])
     clean(airflow)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,31 @@ def test_spark_tasks_share_a_pool_and_never_run_twice_at_once_and_sensors_do_not
     assert [dag.get_task(n).first for n in ("w__panes", "w")] == [True, False]
 
 
+def test_under_load_what_was_begun_is_finished_first(workspace: Path) -> None:
+    """By default the first task of a run would come before the last one of another."""
+
+    def weights(name: str) -> dict[str, int]:
+        found = {}
+        for task in parsed(workspace, name).tasks:
+            assert task.weight_rule == "upstream"
+            above = task.get_flat_relatives(upstream=True)
+            found[task.task_id] = task.priority_weight + sum(other.priority_weight for other in above)
+        return found
+
+    view, source = weights("w"), weights("m")
+    assert view["required_parts_exist"] < view["w__panes"] < view["w"] < view["announce"] < source["load"]
+    assert source["load"] < source["announce"]
+    assert parsed(workspace, "partwise_reconcile").get_task("reconcile").priority_weight >= source["announce"]
+
+
+def test_tasks_of_every_run_store_no_more_in_airflow_than_anybody_reads(workspace: Path) -> None:
+    """Each of these would be a call of the API, and rows in its database."""
+    for name in ("w", "m", "partwise_reconcile"):
+        assert [task.task_id for task in parsed(workspace, name).tasks if task.template_fields] == []
+    view = parsed(workspace, "w")
+    assert [task.task_id for task in view.tasks if task.do_xcom_push] == ["w__panes", "w"]
+
+
 def test_a_timeout_holds_for_waiting_and_computing(workspace: Path) -> None:
     dag = parsed(workspace, "a")
     assert dag.get_task("a").execution_timeout.total_seconds() == 1200
@@ -108,6 +134,14 @@ def test_submit_goes_through_spark_submit(workspace: Path) -> None:
     assert type(step).__mro__[1].__name__ == "SparkSubmitOperator"
     assert Path(step.application).name == "airflow_submit.py"
     assert Path(step.application).exists()
+
+
+def test_the_settings_say_what_views_use_that_do_not_say_so_themselves(workspace: Path) -> None:
+    (workspace / "partwise.yaml").write_text("spark: {engine: submit}\n")
+    file = workspace / "view_defs" / "all.yaml"
+    file.write_text(file.read_text().replace("description: Sum per node", "engine: connect"))
+    kinds = {name: type(parsed(workspace, name).get_task(name)).__name__ for name in ("a", "b", "w", "heavy")}
+    assert kinds == {"a": "SparkStep", "b": "SubmitStep", "w": "SubmitStep", "heavy": "SubmitStep"}
 
 
 def test_sources_poll(workspace: Path) -> None:
@@ -190,6 +224,7 @@ def test_the_bundle_writes_what_changed_and_removes_what_is_gone(workspace: Path
     folder = tmp_path / "stubs"
     write(folder, {"a.py": "1", "b.py": "2"})
     before = (folder / "a.py").stat().st_mtime_ns
+    assert before / 1e9 > time.time() + 1, "newer than a parsing that is just going on"
     write(folder, {"a.py": "1", "c.py": "3"})
     assert (folder / "a.py").stat().st_mtime_ns == before
     assert sorted(path.name for path in folder.iterdir()) == ["a.py", "c.py"]

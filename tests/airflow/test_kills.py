@@ -11,6 +11,8 @@ import pytest
 from tests.airflow.product import Product
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]
+#: Seconds, on a machine that is busy with other things; on a quiet one it is less than half of it.
+RECOVERED = 120
 
 
 def deliver(product: Product, minute: int) -> None:
@@ -28,7 +30,7 @@ def test_killed_in_the_middle_of_a_step(product: Product, component: str, minute
         product.kill_holder("a")
     else:
         product.kill(component)
-    product.wait(f"b after kill -9 of {component}", lambda: product.has("b", f"{minute:02d}"), 300)
+    product.wait(f"b after kill -9 of {component}", lambda: product.has("b", f"{minute:02d}"), RECOVERED)
 
 
 def test_the_triggerer_is_killed_while_somebody_waits(product: Product) -> None:
@@ -37,8 +39,8 @@ def test_the_triggerer_is_killed_while_somebody_waits(product: Product) -> None:
     product.wait("the sensor waits", lambda: product.state(*sensor) == "deferred")
     product.kill("triggerer")
     deliver(product, 30)
-    product.wait("the sensor after kill -9 of triggerer", lambda: product.state(*sensor) == "success")
-    product.wait("the part that was asked for", lambda: product.has("pair", "30"))
+    product.wait("the sensor after kill -9 of triggerer", lambda: product.state(*sensor) == "success", RECOVERED)
+    product.wait("the part that was asked for", lambda: product.has("pair", "30"), RECOVERED)
 
 
 def test_the_dag_processor_is_killed_and_a_new_view_shows_all_the_same(product: Product) -> None:
@@ -46,8 +48,10 @@ def test_the_dag_processor_is_killed_and_a_new_view_shows_all_the_same(product: 
     (product.workspace / "view_defs" / "late.yaml").write_text(
         "view: c\npart: 1 minute\nupdate: SELECT total FROM b[j]\n"
     )
-    product.wait("its DAG after kill -9 of dag-processor", lambda: product.api.get("/dags/c")["dag_id"] == "c")
-    product.wait("its parts", lambda: product.has("c", "01"))
+    product.wait(
+        "its DAG after kill -9 of dag-processor", lambda: product.api.get("/dags/c")["dag_id"] == "c", RECOVERED
+    )
+    product.wait("its parts", lambda: product.has("c", "01"), RECOVERED)
 
 
 def test_a_lost_event_is_made_good_by_the_reconciler(product: Product) -> None:
@@ -57,7 +61,7 @@ def test_a_lost_event_is_made_good_by_the_reconciler(product: Product) -> None:
     product.wait("the source part", lambda: product.has("m", "35"))
     product.wait("the announcement", lambda: any(run["state"] == "success" for run in product.runs("m")[:1]))
     product.api._call("PATCH", "/api/v2/dags/a", {"is_paused": False})
-    product.wait("b after a lost event", lambda: product.has("b", "35"))
+    product.wait("b after a lost event", lambda: product.has("b", "35"), RECOVERED)
 
 
 def test_nothing_is_wrong_in_the_end(product: Product) -> None:

@@ -123,6 +123,20 @@ def test_a_run_with_nothing_to_do_is_skipped_and_one_with_work_goes_on(workspace
     assert "w__panes[2026-10-03T10:00..2026-10-03T10:01]" in first.execute(context(key="2026-10-03T10:00"))
 
 
+def test_a_view_that_was_just_added_can_be_asked_for(workspace: Path) -> None:
+    """By hand, before anything has told the ledger of it."""
+    from airflow.sdk.exceptions import TaskDeferred
+
+    from partwise_airflow.sensor import RequiredParts
+
+    arrive(workspace, "00")
+    (workspace / "view_defs" / "new.yaml").write_text("view: c\npart: 1 minute\nupdate: SELECT src FROM m[j]\n")
+    first = RequiredParts(task_id="required_parts_exist", table="c", workspace=str(workspace))
+    assert first.execute(context({"part": "2026-10-03T10:00"}, kind="manual")) == "2026-10-03T10:00"
+    with pytest.raises(TaskDeferred):
+        first.execute(context({"part": "2026-10-03T10:01"}, kind="manual"))
+
+
 def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
     from partwise_airflow.notes import Notes
 
@@ -141,26 +155,12 @@ def test_asking_for_a_part_that_cannot_be_built_says_why(workspace: Path) -> Non
     from airflow.sdk.exceptions import AirflowFailException
 
     from partwise_airflow.asked import Asked
-    from partwise_airflow.step import begun
+    from partwise_airflow.step import requested
 
     arrive(workspace, "00")
     with pytest.raises(AirflowFailException, match="There is no part of a in 2026-10-03T10:07"):
-        begun(str(workspace), "a", Asked("2026-10-03T10:07", requested=True), "r")
-    begun(str(workspace), "a", Asked("2026-10-03T10:00", requested=True), "r")
+        requested(str(workspace), "a", Asked("2026-10-03T10:07", requested=True))
+    requested(str(workspace), "a", Asked("2026-10-03T10:00", requested=True))
     ledger = open_workspace(str(workspace)).open_ledger(time.time())
     assert [(step.table, step.kind) for step in ledger.plan(time.time(), ["a"]).steps] == [("a", "requested")]
     ledger.database.close()
-
-
-def test_what_is_imported_ahead_exists_and_only_the_scheduler_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from importlib.util import find_spec
-
-    from partwise_airflow import preload
-
-    asked: list[str] = []
-    monkeypatch.setattr(preload, "import_module", asked.append)
-    preload.Preload().on_starting(SimpleNamespace(job_type="TriggererJob"))
-    assert asked == []
-    preload.Preload().on_starting(SimpleNamespace(job_type="SchedulerJob"))
-    assert tuple(asked) == preload.MODULES
-    assert [name for name in asked if find_spec(name) is None] == []

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from partwise.announce.decide import GRACE, LONGEST_GRACE
-from partwise.ledger.announcements import announce, begin, forget, told
+from partwise.ledger.announcements import announce, begin, ends_quietly, forget, told
 from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
@@ -85,6 +85,24 @@ def test_the_end_of_a_run_tells_what_is_left_and_what_follows(ledger: Ledger) ->
     assert announce(ledger, T, only={"v", "w"}, ended=("v", "r1")) == {"w": {KEY: "v[1970-01-01T00:00] built"}}
     with ledger.database.reading() as r:
         assert set(told(r)) == {"w"}
+
+
+def test_a_run_with_nothing_to_tell_ends_by_itself_and_one_with_something_does_not(ledger: Ledger) -> None:
+    announce(ledger, T)
+    start(ledger, "v", "r1")
+    build(ledger, "v__helper")
+    build(ledger, "v")
+    assert not ends_quietly(ledger, T, "v", "r1"), "w follows"
+    with ledger.database.reading() as r:
+        assert told(r)["v"].run == "r1", "the task that tells ends the run"
+    announce(ledger, T, only={"v", "w"}, ended=("v", "r1"))
+    start(ledger, "w", "r2")
+    arrive(ledger, 1, "b")
+    build(ledger, "w")
+    assert ends_quietly(ledger, T, "w", "r2"), "nothing reads w, and what arrived is not for it"
+    with ledger.database.reading() as r:
+        assert "w" not in told(r)
+    assert not ends_quietly(ledger, T, "v", "r3"), "something is left of v itself"
 
 
 def test_a_run_that_leaves_something_tells_of_it_at_its_end(ledger: Ledger) -> None:
