@@ -83,14 +83,20 @@ class Product:
         (self.folder / "view_defs/all.yaml").write_text(definitions)
 
     def spent(self) -> dict[str, float]:
-        """CPU seconds by component, of all processes below it, those that have ended included."""
+        """CPU seconds by component, of all processes below it, those that have ended included.
+
+        Tasks are processes below the scheduler; they are told apart from itself.
+        """
         noted = json.loads((self.folder / ".partwise/processes.json").read_text())
         names = {pid: name for name, (pid, _) in noted.items()}
         found = {"supervisor": sum(psutil.Process(self.process.pid).cpu_times()[:2])}
         for child in psutil.Process(self.process.pid).children():
             name = names.get(child.pid, child.name())
-            times = [times_of(process) for process in [child, *below(child)]]
-            found[name] = found.get(name, 0.0) + sum(times)
+            total = sum(times_of(process) for process in [child, *below(child)])
+            if name == "scheduler":
+                found["tasks"] = total - sum(child.cpu_times()[:2])
+                total -= found["tasks"]
+            found[name] = found.get(name, 0.0) + total
         return found
 
     def wait(self, what: Any, seconds: float) -> float:

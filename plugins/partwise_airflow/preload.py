@@ -15,6 +15,7 @@ import logging
 import sys
 from importlib import import_module
 
+from airflow.configuration import conf
 from airflow.listeners import hookimpl
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ class Preload:
         if type(component).__name__ != "Job":
             return
         command = sys.argv[1] if len(sys.argv) > 1 else ""
+        if command == "scheduler" and "LocalExecutor" not in conf.get("core", "executor"):
+            return  # tasks of other executors come from elsewhere
         for name in MODULES.get(command, ()):
             try:
                 import_module(name)

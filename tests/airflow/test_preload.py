@@ -61,8 +61,8 @@ assert os.waitpid(child, 0)[1] == 0
 """
 
 
-def python(code: str) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
+def python(code: str, **more: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]), **more}
     code += '\nprint("FOUND " + json.dumps(found))\n'
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=240)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -80,6 +80,13 @@ def test_each_component_imports_what_is_forked_from_it(command: str, client: boo
     assert ("partwise_airflow.backfill" in found["new"]) is (client is not None)
     assert found["missing"] == [], "every name exists"
     assert found["python"] == ["MainThread"]
+
+
+@pytest.mark.xdist_group("airflow")
+def test_a_scheduler_whose_tasks_run_elsewhere_imports_nothing() -> None:
+    celery = "airflow.providers.celery.executors.celery_executor.CeleryExecutor"
+    found = python(BEGIN.format(command=["scheduler"], modules=()), AIRFLOW__CORE__EXECUTOR=celery)
+    assert "pyspark.sql.connect.session" not in found["new"]
 
 
 @pytest.mark.spark
