@@ -69,7 +69,7 @@ def ready_views(
         view = graph[name].helper_of or name
         if not look.ready or view not in graph.tables or (only is not None and view not in only):
             continue
-        for step in steps_of(graph, facts, look, look.ready):
+        for step in steps_of(graph, facts, looks, look, look.ready):
             lo, hi = step.parts
             others = [r.seq for r in look.due if r.lo <= hi and r.hi >= lo and not _own(graph, view, r)]
             span = same_time(step.parts, look.table.length, graph[view].length)

@@ -47,7 +47,7 @@ def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float, at_once:
         for name in (n for n in graph.order if n in scope):
             look = looks.get(name)
             due = Parts.of(*((row.lo, row.hi) for row in look.due)) & scope[name] if look else Parts()
-            steps += steps_of(graph, facts, look, due) if look else []
+            steps += steps_of(graph, facts, looks, look, due) if look else []
             steps += [Step(name, span, "missing", "when what it reads is built") for span in (scope[name] - due).ranges]
             waits += _waits(graph, facts, look, looks, due, scope) if look else []
         follows = closure(graph, facts.start, facts.existing, scope, downstream)

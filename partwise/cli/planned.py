@@ -37,13 +37,14 @@ def planned(snapshot: Snapshot, only: Collection[str] | None = None) -> Planned:
     ready: dict[str, Parts] = {}
     for step in plan.steps:
         ready[step.table] = ready.get(step.table, Parts()) | Parts.of(step.parts)
-    held: dict[str, Parts] = {}
+    stuck: dict[str, Parts] = {}
     for item in plan.blocked:
-        held[item.table] = held.get(item.table, Parts()) | Parts.of(item.parts)
-    ahead = look_ahead(graph, facts, ready, held, snapshot.lowest)
+        stuck[item.table] = stuck.get(item.table, Parts()) | Parts.of(item.parts)
+    waited_for = {name: parts - plan.held.get(name, Parts()) for name, parts in stuck.items()}
+    ahead = look_ahead(graph, facts, ready, waited_for, snapshot.lowest)
     views = [name for name in graph.order if graph[name].kind == "view" and (scope is None or name in scope)]
     nexts = tuple(
-        next_part(graph, ahead, name, facts.start(name), snapshot.lowest(name), held.get(name, Parts()))
+        next_part(graph, ahead, name, facts.start(name), snapshot.lowest(name), stuck.get(name, Parts()))
         for name in views
         if graph[name].helper_of is None
     )

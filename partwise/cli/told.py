@@ -12,6 +12,7 @@ from partwise.plan.next import Need, Next, next_text
 if TYPE_CHECKING:
     from partwise.ledger.as_defined import Snapshot
     from partwise.ledger.history import PartHistory
+    from partwise.plan.model import WaitsFor
     from partwise.tables import Graph
 
 
@@ -60,6 +61,15 @@ def behind(snapshot: Snapshot, lacks: Iterable[Need]) -> str:
             where = "" if table.kind == "dimension" else f"[{part_text(failed[0], table.length)}]"
             said.append(f" {need.table}{where}{more} failed its checks.")
     return "".join(said)
+
+
+def as_it_was(graph: Graph, held: Iterable[WaitsFor]) -> str:
+    """The end of such an answer: what the part reads that is not what it should be, and why."""
+    why = {"failed": "failed", "manual": "is repaired by hand"}
+    return "".join(
+        f" {w.table}[{range_text(w.parts, graph[w.table].length)}] {why[w.state]} and is read at its earlier revision."
+        for w in held
+    )
 
 
 _SIMPLE = {

@@ -16,7 +16,7 @@ from partwise.ledger.schema import failure, open_part, part, revision, version
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Cause, Failure, WaitsFor
 from partwise.plan.next import Need, needs_of, through_helpers
-from partwise.plan.planner import waits_for
+from partwise.plan.planner import held_inputs, waits_for
 from partwise.plan.reach import fed, fed_self, first_part
 from partwise.tables import Table
 
@@ -93,6 +93,7 @@ class PartHistory:
     needs: tuple[Need, ...]
     lacks: tuple[Need, ...]  # those with missing parts, in terms of tables that people know
     waits_for: tuple[WaitsFor, ...]
+    held: tuple[WaitsFor, ...]  # read at an earlier revision: due, but failed or left to people
     computed_from: tuple[ComputedFrom, ...]
     revisions: tuple[Revision, ...]
     failure: Failure | None
@@ -137,6 +138,11 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         needs=needs,
         lacks=_lacks(snapshot, table, needs),
         waits_for=tuple(waits_for(snapshot.facts, look, snapshot.looks, p)) if look and state == "blocked" else (),
+        held=tuple(
+            held_inputs(table, -FOREVER if start is None else start, snapshot.facts, snapshot.looks, Range(p, p))
+        )
+        if needs
+        else (),
         computed_from=tuple(_computed_from(snapshot, table, row, needs)) if row and table.kind == "view" else (),
         revisions=tuple(
             Revision(found.revision, found.rows, found.at, found.reason)

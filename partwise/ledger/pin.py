@@ -77,7 +77,8 @@ def pin(
     if held.table not in graph.tables or fingerprint not in (None, graph[held.table].fingerprint):
         raise DefinitionChanged(held.table)
     table, facts = graph[held.table], LedgerFacts(r)
-    look = look_around(graph, facts, now, {table.name}).get(table.name)
+    looks = look_around(graph, facts, now, {table.name})
+    look = looks.get(table.name)
     if look is None:
         return None
     ready = look.ready
@@ -95,7 +96,7 @@ def pin(
         row.part: Content(row.rows, row.digest)
         for row in r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last})
     }
-    reason = steps_of(graph, facts, look, due)[0].reason
+    reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
     return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason)
 

@@ -66,6 +66,7 @@ class TableStatus:
     blocked: int
     manual: int
     failed: int
+    held: int  # failed parts whose earlier content is read meanwhile
     late: int
     quarantined: int
     last_updated: float | None
@@ -134,6 +135,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 blocked=waiting.count,
                 manual=look.manual.count if look else 0,
                 failed=failed.get(name, 0),
+                held=(look.held & look.failed).count if look else 0,
                 late=late.get(name, 0),
                 quarantined=aside.get(name, 0),
                 last_updated=row.updated_at,

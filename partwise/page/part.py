@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.cli.told import behind, sentence
+from partwise.cli.told import as_it_was, behind, sentence
 from partwise.ledger import checks
 from partwise.ledger.as_defined import Snapshot
 from partwise.ledger.history import PartHistory, history
@@ -169,7 +169,7 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
         begin=0 if dimension else p * table.length,
         end=0 if dimension else (p + 1) * table.length,
         state=_word(snapshot, table, p, snapshot.now - within),
-        why=sentence(graph, known, ZONE) + behind(snapshot, known.lacks),
+        why=sentence(graph, known, ZONE) + behind(snapshot, known.lacks) + as_it_was(graph, known.held),
         reason=known.cause.text(graph, not known.exists) if known.cause else None,
         since=known.since,
         rows=known.rows,

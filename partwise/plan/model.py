@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from partwise.parts import Parts, Range, range_text
@@ -93,12 +93,16 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do now, in order; what waits; what is left to people; what may have to follow."""
+    """What to do now, in order; what waits; what is left to people; what may have to follow.
+
+    `held`: due parts that stay as published for now (they failed, or are left to people) and are read like that.
+    """
 
     steps: tuple[Step, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     manual: tuple[Step, ...] = ()
     later: Mapping[str, Parts] | None = None
+    held: Mapping[str, Parts] = field(default_factory=dict)
 
 
 #: The parts of a table between two indexes.

@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from partwise.parts import Parts, Range
+from partwise.parts import Parts, Range, range_text
 from partwise.plan.model import Blocked, Due, Facts, Failure, Plan, Step, StepKind, WaitsFor, Window
+from partwise.plan.next import needs_of_parts
 from partwise.plan.reach import fed, inputs_exist, read_by, required_of, self_closure, with_predecessors
 from partwise.tables import Graph, Table
 
@@ -32,6 +33,7 @@ class Look:
     barred: Parts  # not to be computed now, for reasons outside the step
     failed: Parts
     manual: Parts
+    held: Parts  # due, but left as published until something else happens; their readers go on with that
 
 
 def look_around(graph: Graph, facts: Facts, now: float, only: Collection[str] | None = None) -> dict[str, Look]:
@@ -93,9 +95,10 @@ def _look(
     incoming = _incoming(table, start, looks)
     manual = _manual(table, rows, facts)
     failed = _failed(rows, failures, now)
+    held = manual | _published(failed, failures, table, facts)
     patient = incoming - _out_of_patience(table, rows, now)
     candidates = inputs_exist(table, start, due - failed - manual - patient, facts)
-    pending = (due - manual) | incoming
+    pending = (due - held) | incoming
     barred = patient | failed | manual
     ready = candidates
     if table.self_references:
@@ -108,7 +111,7 @@ def _look(
             first = min(r.lo.at(ready.first) for r in table.self_references)
             ready = with_predecessors(table, start, ready, facts.existing(table.name, first, ready.last))
         pending |= self_closure(table, pending, last)
-    return Look(table, start, tuple(rows), ready, pending, barred, failed, manual)
+    return Look(table, start, tuple(rows), ready, pending, barred, failed, manual, held)
 
 
 def _incoming(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:
@@ -141,6 +144,12 @@ def _failed(rows: list[Due], failures: Mapping[int, Failure], now: float) -> Par
     return Parts.single(*held)
 
 
+def _published(failed: Parts, failures: Mapping[int, Failure], table: Table, facts: Facts) -> Parts:
+    """Failed parts that are not tried again by themselves, but have earlier content, which goes on to be used."""
+    given_up = Parts.single(*(p for p in failed if failures[p].retry_at is None)) if failed else failed
+    return given_up & facts.existing(table.name, given_up.first, given_up.last) if given_up else given_up
+
+
 def _out_of_patience(table: Table, rows: list[Due], now: float) -> Parts:
     """Due for so long that pending inputs no longer hold them back, as long as they exist.
 
@@ -156,11 +165,13 @@ def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | No
     looks = look_around(graph, facts, now, only)
     wanted = [look for name, look in looks.items() if only is None or name in only]
     facts.expect(windows=((look.table.name, f.first, f.last) for look in wanted if (f := _following(look))))
-    steps = [step for look in wanted for step in steps_of(graph, facts, look, look.ready)]
-    manual = [step for look in wanted for step in steps_of(graph, facts, look, look.manual)]
+    steps = [step for look in wanted for step in steps_of(graph, facts, looks, look, look.ready)]
+    manual = [step for look in wanted for step in steps_of(graph, facts, looks, look, look.manual)]
     blocked = [found for look in wanted for found in _blocked(facts, look, looks)]
     later = {look.table.name: _may_follow(facts, look) for look in wanted}
-    return Plan(tuple(steps), tuple(blocked), tuple(manual), {name: parts for name, parts in later.items() if parts})
+    held = {look.table.name: look.held for look in wanted if look.held}
+    later = {name: parts for name, parts in later.items() if parts}
+    return Plan(tuple(steps), tuple(blocked), tuple(manual), later, held)
 
 
 def _may_follow(facts: Facts, look: Look) -> Parts:
@@ -173,7 +184,7 @@ def _following(look: Look) -> Parts:
     return look.pending - Parts.of(*((row.lo, row.hi) for row in look.due))
 
 
-def steps_of(graph: Graph, facts: Facts, look: Look, parts: Parts) -> list[Step]:
+def steps_of(graph: Graph, facts: Facts, looks: Mapping[str, Look], look: Look, parts: Parts) -> list[Step]:
     """Consecutive parts of one kind become one step."""
     if not parts:
         return []
@@ -185,16 +196,35 @@ def steps_of(graph: Graph, facts: Facts, look: Look, parts: Parts) -> list[Step]
         ("stale", (parts - requested) & built),
     ]
     found = [
-        Step(look.table.name, span, kind, _reason(graph, look, span, kind == "missing"))
+        Step(look.table.name, span, kind, _reason(graph, facts, look, looks, span, kind == "missing"))
         for kind, members in kinds
         for span in members.ranges
     ]
     return sorted(found, key=lambda step: step.parts)
 
 
-def _reason(graph: Graph, look: Look, span: Range, missing: bool) -> str:
+def _reason(graph: Graph, facts: Facts, look: Look, looks: Mapping[str, Look], span: Range, missing: bool) -> str:
     texts = list(dict.fromkeys(r.cause.text(graph, missing) for r in look.due if r.lo <= span.hi and r.hi >= span.lo))
-    return texts[-1] if len(texts) < 2 else f"{texts[-1]} and {len(texts) - 1} more"
+    text = texts[-1] if len(texts) < 2 else f"{texts[-1]} and {len(texts) - 1} more"
+    held = held_inputs(look.table, look.start, facts, looks, span)
+    as_it_was = [f"{w.table}[{range_text(w.parts, graph[w.table].length)}]" for w in held]
+    if not as_it_was:
+        return text
+    more = f" and {len(as_it_was) - 1} more" if len(as_it_was) > 1 else ""
+    return f"{text}; reads {as_it_was[0]}{more} at an earlier revision"
+
+
+def held_inputs(table: Table, start: int, facts: Facts, looks: Mapping[str, Look], parts: Range) -> list[WaitsFor]:
+    """What these parts of a view read of parts that are due but held: they see the content from before."""
+    if not any(name in looks and looks[name].held for name in (*table.input_names, table.name)):
+        return []
+    found = []
+    for need in needs_of_parts(facts, table, start, parts):
+        if (other := looks.get(need.table)) is not None:
+            read = need.needed & other.held
+            found += [WaitsFor(need.table, span, "failed") for span in (read & other.failed).ranges]
+            found += [WaitsFor(need.table, span, "manual") for span in (read & other.manual).ranges]
+    return found
 
 
 def _blocked(facts: Facts, look: Look, looks: Mapping[str, Look]) -> list[Blocked]:

@@ -27,7 +27,8 @@ def expirable(graph: Graph, facts: Facts, now: float, table: str) -> int:
         run = facts.first_run(name)
         if run is None:
             return -FOREVER
-        open_parts = looks[name].pending if name in looks else Parts()
+        # What failed and is held is not pending, but is to be computed again one day.
+        open_parts = looks[name].pending | looks[name].failed if name in looks else Parts()
         # The first run ends with the newest part, or before a hole that is still to be filled.
         first = min([run.hi + 1, *(p.first for p in [open_parts] if p)])
         for item in view.inputs:

@@ -47,6 +47,14 @@ def build(ledger: Ledger, table: str, digest: str = "x", version: int | None = N
     return ledger.commit(held, pin.entry({j: Content(1, f"{digest}{j}") for j in pin.walk()}), version, now).changed
 
 
+def fail(ledger: Ledger, table: str, part: int, kind: str = "check", now: float = T) -> None:
+    held = ledger.take(table, "step", 60, now)
+    pin = ledger.pin(held, now, Parts.single(part))
+    assert pin is not None
+    ledger.fail(held, pin, part, kind, "it broke", now)
+    ledger.release(held, now)
+
+
 def steps(plan: Plan) -> dict[str, Parts]:
     found: dict[str, Parts] = {}
     for step in plan.steps:
@@ -149,27 +157,74 @@ def test_orphans_are_adopted_in_order_once(chain: Ledger) -> None:
 
 
 def test_failures_are_tried_again_a_few_times_then_held(chain: Ledger) -> None:
-    def fail(kind: str, now: float) -> None:
-        held = chain.take("v", "step", 60, now)
-        pin = chain.pin(held, now, Parts.single(1))
-        assert pin is not None
-        chain.fail(held, pin, 1, kind, "it broke", now)
-        chain.release(held, now)
-
-    fail("query", T)
+    fail(chain, "v", 1, "query", T)
     assert steps(chain.plan(T + 4)) == {"v": Parts.single(0, 2)}
     assert chain.plan(T + 4).blocked[0].waits_for[0].state == "failed"
-    fail("query", T + 6)
+    fail(chain, "v", 1, "query", T + 6)
     assert 1 not in steps(chain.plan(T + 20))["v"]
-    fail("query", T + 40)
+    fail(chain, "v", 1, "query", T + 40)
     assert 1 not in steps(chain.plan(T + 10**6))["v"]
     arrive(chain, {1: "late"})  # a newer cause is a new chance, with as many tries
-    fail("query", T + 50)
+    fail(chain, "v", 1, "query", T + 50)
     assert 1 in steps(chain.plan(T + 60))["v"]
-    fail("check", T + 60)  # a check is not tried again by itself
+    fail(chain, "v", 1, "check", T + 60)  # a check is not tried again by itself
     assert 1 not in steps(chain.plan(T + 10**6))["v"]
     assert chain.request("v", Parts.of((0, 9)), T + 70) == Parts.of((0, 2))
     assert steps(chain.plan(T + 70)) == {"v": Parts.of((0, 2))}
+
+
+def test_readers_go_on_with_what_a_failed_part_held_before(chain: Ledger) -> None:
+    build(chain, "v")
+    build(chain, "w")
+    arrive(chain, {1: "late", 3: "d"})
+    fail(chain, "v", 1)
+    fail(chain, "v", 3)
+    chain.request("w", Parts.single(1), T)
+    plan = chain.plan(T)
+    assert [(step.parts, step.reason) for step in plan.steps] == [
+        (Range(1, 1), "requested; reads v[1970-01-01T00:01] at an earlier revision")
+    ]
+    assert {b.parts: [w.state for w in b.waits_for] for b in plan.blocked} == {
+        Range(1, 1): ["failed"],
+        Range(3, 3): ["failed"],
+    }
+    assert build(chain, "w", digest="z") == Parts.single(1)  # but nobody reads v[3], which never was
+    assert chain.may_expire("s", T) == 1  # v[1] is to be computed again one day
+    arrive(chain, {1: "corrected"})  # a new chance, and its readers wait for it again
+    chain.request("w", Parts.single(1), T)
+    assert steps(chain.plan(T)) == {"v": Parts.single(1)}
+    build(chain, "v", digest="y")
+    assert steps(chain.plan(T)) == {"w": Parts.single(1)}
+    assert chain.audit() == {}
+
+
+def test_readers_wait_for_a_failed_part_that_is_tried_again(chain: Ledger) -> None:
+    build(chain, "v")
+    build(chain, "w")
+    arrive(chain, {1: "late"})
+    fail(chain, "v", 1, "query")
+    chain.request("w", Parts.single(1), T)
+    assert steps(chain.plan(T + 1)) == {}
+    assert steps(chain.plan(T + 10)) == {"v": Parts.single(1)}
+    fail(chain, "v", 1, "query", T + 10)
+    fail(chain, "v", 1, "query", T + 60)  # for the last time
+    assert steps(chain.plan(T + 60)) == {"w": Parts.single(1)}
+
+
+def test_a_view_of_itself_goes_on_behind_a_failed_part_with_content(ledger: Ledger) -> None:
+    inputs = (*SAME, Input("v", Reference.same(-1)))
+    ledger.define(Graph.of([Table("s", "source", 60, "s1"), replace(V, inputs=inputs)]), T)
+    arrive(ledger, dict.fromkeys(range(5), "a"))
+    build(ledger, "v")
+    arrive(ledger, {2: "late"})
+    fail(ledger, "v", 2)
+    arrive(ledger, {5: "a"})
+    assert steps(ledger.plan(T)) == {"v": Parts.single(5)}
+    assert build(ledger, "v") == Parts.single(5)
+    arrive(ledger, {2: "corrected"})
+    assert build(ledger, "v", digest="y") == Parts.single(2)
+    assert steps(ledger.plan(T)) == {"v": Parts.single(3)}
+    assert ledger.audit() == {}
 
 
 def test_definitions(chain: Ledger) -> None:

@@ -11,8 +11,8 @@ from partwise.ledger.audit import due_by_formula
 from partwise.ledger.catalog import settled
 from partwise.ledger.commit import Entry
 from partwise.ledger.database import Reading
-from partwise.ledger.runs import existing
-from partwise.ledger.schema import part, revision, version
+from partwise.ledger.runs import due_rows, existing
+from partwise.ledger.schema import failure, part, revision, version
 from partwise.ledger.spread import frozen_below
 from partwise.tables import Graph
 from tests.simulation.world import content, required, scratch
@@ -54,7 +54,7 @@ def pending_by_hand(history: History) -> set[tuple[str, int]]:
             if view.kind != "view":
                 continue
             due = due_by_formula(r, graph, view)
-            pending |= {(name, j) for j in due}
+            pending |= {(name, j) for j in due if not _held(r, name, j)}
             start = settled(r, name).start
             if start is None:
                 continue
@@ -63,6 +63,14 @@ def pending_by_hand(history: History) -> set[tuple[str, int]]:
                 if any((t, p) in pending for t, span in required(view, start, j) for p in range(span.lo, span.hi + 1)):
                     pending.add((name, j))
         return pending
+
+
+def _held(r: Reading, name: str, j: int) -> bool:
+    """Whether a part failed for good and has earlier content, which its readers go on with."""
+    row = r.on.execute(select(failure).where(failure.c.table == name, failure.c.part == j)).one_or_none()
+    if row is None or row.retry_at is not None or j not in existing(r, name, j, j):
+        return False
+    return all(due.seq <= row.pin for due in due_rows(r, name, j, j))
 
 
 def check_due(history: History) -> None:

@@ -112,6 +112,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "blocked": row.blocked,
         "manual": row.manual,
         "failed": row.failed,
+        "held": row.held,
         "late": row.late,
         "quarantined": row.quarantined,
         "last_updated": moment_json(row.last_updated),
@@ -140,6 +141,13 @@ def _notes(rows: list[TableStatus]) -> list[str]:
         if row.quarantined:
             notes.append(
                 f"{name}: {plural(row.quarantined, 'row')} set aside, not lost: `partwise quarantine {name}` shows why."
+            )
+        if row.held:
+            notes.append(
+                f"{name}: {plural(row.held, 'part')} failed and is read at the earlier revision; see `partwise plan`."
+                if row.held == 1
+                else f"{name}: {plural(row.held, 'part')} failed and are read at their earlier revisions; "
+                "see `partwise plan`."
             )
         if row.manual:
             notes.append(

@@ -12,7 +12,7 @@ from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
 from partwise.cli.page_link import OpenOption, open_page
 from partwise.cli.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.cli.stop import wrong_use
-from partwise.cli.told import behind, sentence
+from partwise.cli.told import as_it_was, behind, sentence
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import parts_text
 from partwise.tables import DIMENSION_PART
@@ -56,7 +56,7 @@ def command(
             return
         known = history(snapshot, found.name, p)
         told = sentence(snapshot.graph, known, where.settings.timezone)
-        told += behind(snapshot, known.lacks)
+        told += behind(snapshot, known.lacks) + as_it_was(snapshot.graph, known.held)
         results = checks.kept(snapshot.r, known.table.name, p)
         if json:
             as_json(_as_json(snapshot.graph, known, told) | {"checks": None if results is None else kept_json(results)})
@@ -157,6 +157,7 @@ def _as_json(graph: Graph, known: PartHistory, told: str) -> dict[str, Any]:
         "waits_for": [
             {"table": w.table, "parts": spans(w.table, Parts.of(w.parts)), "state": w.state} for w in known.waits_for
         ],
+        "held": [{"table": w.table, "parts": spans(w.table, Parts.of(w.parts)), "state": w.state} for w in known.held],
         "computed_from": [
             {
                 "table": item.table,
