@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from partwise.checks.mark import mark_of
-from partwise.definitions.definitions import Definition, Dimension, Source, Statement, inputs_of
+from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View, inputs_of
 from partwise.definitions.fingerprint import fingerprint
+from partwise.parts.length import HOUR
 from partwise.tables import Input, Table
 
 
@@ -31,11 +32,17 @@ def to_table(definition: Definition, all_tables: Mapping[str, Definition]) -> Ta
         initial=initial,
         start=definition.start,
         repair=definition.repair,
-        patience=definition.patience,
+        patience=_patience(definition),
         helper_of=definition.helper_of,
         checks=checks,
         optional=tuple(tables[name.lower()].name for name in definition.optional),
     )
+
+
+def _patience(view: View) -> float:
+    """Bounded, so that an input that changes during every run does not keep its readers waiting for ever; but longer than
+    ordinary steps take: whoever does not wait is computed twice."""
+    return max(HOUR, view.part) if view.patience is None else view.patience
 
 
 def _named(name: str, tables: Mapping[str, Definition]) -> Definition:

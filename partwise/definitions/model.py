@@ -231,7 +231,8 @@ class ViewDocument(_Strict):
     patience: Duration | None = Field(
         None,
         description="How long a part waits for inputs that exist but are about to be recomputed; after that it is "
-        "computed from what is there, and again when they are done. Default: as long as it takes.",
+        "computed from what is there, and again when they are done. Default: an hour, or the length of a part if that "
+        "is longer.",
     )
     timeout: Duration | None = Field(None, description="A step of this view that takes longer is stopped.")
     checks: list[dict[str, Any]] = _Checks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,7 @@ def test_late_rows_that_fail_leave_the_previous_revision(space: Checks) -> None:
     failed = space.why("v", 2)
     assert (failed.state, failed.exists) == ("failed", True)
     # Whoever reads it goes on with what everybody sees, and says so.
-    space.ledger.request("w", Parts.single(2), 2.0)
+    space.ledger.request("w", Parts.single(2), time.time())
     assert "at an earlier revision" in space.go()["w"].reason
     assert space.xs("w")[2] == [2]
     fresh = space.why("w", 2)
@@ -192,7 +193,7 @@ def test_a_requested_part_is_checked_by_todays_checks(space: Checks) -> None:
     space.go()
     space.define(SOURCE + VIEWS.replace("max_value: 100", "max_value: 50"))
     assert space.go() == {}
-    space.ledger.request("v", Parts.of((1, 2)), 2.0)
+    space.ledger.request("v", Parts.of((1, 2)), time.time())
     reports = space.go()
     assert (reports["v"].parts, list(reports["v"].failed)) == (Parts.single(1), [2])
     assert space.xs() == {1: [1], 2: [60]}

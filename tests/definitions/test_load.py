@@ -27,6 +27,17 @@ def one(text: str) -> Source | Dimension | View:
     return next(iter(found.tables.values()))
 
 
+@pytest.mark.parametrize(
+    "part, line, patience",
+    [("1 minute", "", 3600), ("1 day", "", 86400), ("1 day", "patience: 5 minutes\n", 300)],
+)
+def test_waiting_for_inputs_that_change_again_and_again_has_an_end(part: str, line: str, patience: int) -> None:
+    source = f"source: s\npart: {part}\ntime: t\ncolumns: {{t: timestamp}}\nfiles: a.csv\n"
+    view = f"view: v\npart: {part}\n{line}update: SELECT t FROM s[j]\n"
+    found = load_texts({"a.yaml": f"{source}---\n{view}".encode()})
+    assert found.graph()["v"].patience == patience
+
+
 def test_the_example_has_no_problems() -> None:
     """Not even a warning: it is what people copy from."""
     found = load(EXAMPLE)

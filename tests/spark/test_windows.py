@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -108,7 +109,7 @@ def test_equal_rows_in_another_order_change_no_sketch(spark: SparkSession, tmp_p
     mixed = {p: rng.sample(rows[p], len(rows[p])) for p in rows}
     changed = {**mixed, 1: [row(1, 17), *mixed[1][1:]]}
     workspace.replace("m", changed)
-    workspace.ledger.request("near__panes", Parts.of((0, 2)), 1.0)
+    workspace.ledger.request("near__panes", Parts.of((0, 2)), time.time())
     done = {report.table: report for report in workspace.run()}
     assert done["near__panes"].changed == Parts.single(1)  # 0 and 2 were computed from the same rows
     assert done["near"].parts == Parts.of((1, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +52,7 @@ class Workspace:
     def load(self) -> None:
         self.definitions: Definitions = load(str(self.at / "view_defs"))
         assert self.definitions.ok, [str(p) for p in self.definitions.problems]
-        self.ledger.define(self.definitions.graph(), 0.0)
+        self.ledger.define(self.definitions.graph(), time.time())
         self.engine = Engine(self.spark, self.ledger, self.definitions, str(self.at / "warehouse"), **self.given)
 
     def with_engine(self, **given: Any) -> Engine:
