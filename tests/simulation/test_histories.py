@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from partwise.ledger import commit, define, leases, runs, spread
+from partwise.ledger.commit import Gap
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.part_facts import LedgerParts
 from partwise.ledger.schema import part
@@ -33,12 +34,16 @@ def test_every_history_ends_exact_and_minimal(seeds: range) -> None:
 # Each rule broken in turn: the simulation must notice, else it proves nothing.
 
 
+#: Refusals further down that a broken rule may end in. Any other error is a fault of the break itself, and is raised.
+REFUSALS = (Gap,)
+
+
 def noticed(rules: Rules | None = None, swap: bool = True, first: int = 0) -> str | None:
     """What the simulation says. `first` only saves time: a seed that was seen to notice."""
     for seed in (first, *range(600)):
         try:
             history = run_history(seed, rules, swap)
-        except Exception as error:  # a broken rule may also end in a refusal further down
+        except REFUSALS as error:
             return f"seed {seed}: {error!r}"
         if history.problems:
             return f"seed {seed}: {history.problems[0]}"
@@ -49,12 +54,12 @@ def noticed(rules: Rules | None = None, swap: bool = True, first: int = 0) -> st
     "rules, first",
     [
         pytest.param(Rules(pin_before_lease=True), 1, id="2-pin-before-lease"),
-        pytest.param(Rules(trust_the_plan=True), 278, id="3-plan-is-no-hint"),
+        pytest.param(Rules(trust_the_plan=True), 81, id="3-plan-is-no-hint"),
         pytest.param(Rules(no_early_stop=True), 4, id="5-no-early-stop-inside-a-step"),
         pytest.param(Rules(no_adoption=True), 1, id="7-no-adoption"),
         pytest.param(Rules(adopt_as_of_now=True), 24, id="8-adoption-as-of-now"),
         pytest.param(Rules(current_fingerprint=True), 105, id="11-fingerprint-of-now"),
-        pytest.param(Rules(stale_worker_checks=False), 34, id="11-old-worker"),
+        pytest.param(Rules(stale_worker_checks=False), 63, id="11-old-worker"),
     ],
 )
 def test_a_step_that_breaks_a_rule_is_noticed(rules: Rules, first: int) -> None:
@@ -132,7 +137,7 @@ def broken(name: str) -> Iterator[None]:
 #: Seeds that were seen to notice; the others are noticed early anyway.
 FIRST = {
     "4-as-of-is-the-commit": 53,
-    "6-all-dirt-is-cleared": 22,
+    "6-all-dirt-is-cleared": 37,
     "14-nothing-is-frozen": 323,
     "optional-readers-are-not-looked-at": 66,
 }
