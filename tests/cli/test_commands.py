@@ -124,6 +124,28 @@ class TestStatus:
         assert [(row["state"], row["revision"], row["rows"]) for row in one["parts"]] == [("fresh", 2, 7)]
         assert not one["more"]
 
+    def test_what_a_view_builds_next_is_always_told(self, run: Run, workspace: Path) -> None:
+        assert "Next: high_loss waits: measurements has no parts yet" in run("status", "high_loss").out
+        assert run("status", "high_loss", "--json").json["next"] == {
+            "view": "high_loss", "part": None, "waits": True,
+            "requires": [{"table": "measurements", "bitmap": "", "missing": []}],
+        }  # fmt: skip
+        for minute in range(3):
+            run("close", "measurements", f"2026-10-03T10:0{minute}")
+        following = {
+            "view": "loss_by_region", "part": "2026-10-03T10:00", "waits": True,
+            "requires": [
+                {"table": "measurements", "bitmap": "11100", "missing": ["2026-10-03T10:03..2026-10-03T10:04"]},
+                {"table": "nodes", "bitmap": "0", "missing": ["nodes"]},
+            ],
+        }  # fmt: skip
+        assert run("status", "loss_by_region", "--json").json["next"] == following
+        tables = {row["table"]: row["next"] for row in run("status", "--json").json["tables"]}
+        assert tables["loss_by_region"] == following
+        assert tables["measurements"] is None
+        said = run("status", "loss_by_region").out
+        assert "waits: measurements 3/5, missing 10:03..10:04; nodes is not loaded\n  measurements ■■■□□\n" in said
+
     def test_a_gap_is_shown_as_missing(self, run: Run, workspace: Path) -> None:
         for part in ("2026-10-03T10:00", "2026-10-03T10:05"):
             run("close", "measurements", part)

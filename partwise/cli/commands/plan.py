@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from partwise.cli.nexts import next_json
 from partwise.cli.opening import definitions_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.planned import Planned, planned
@@ -68,22 +69,7 @@ def _as_json(found: Planned) -> dict[str, Any]:
         "may_change": {
             n: [range_text(s, graph[n].length) for s in p.ranges] for n, p in (found.plan.later or {}).items()
         },
-        "next": [
-            {
-                "view": item.table,
-                "part": None if item.part is None else part_text(item.part, graph[item.table].length),
-                "waits": item.waits,
-                "requires": [
-                    {
-                        "table": n.table,
-                        "bitmap": n.bitmap(),
-                        "missing": [_span(found, n.table, s) for s in n.missing.ranges],
-                    }
-                    for n in item.needs
-                ],
-            }
-            for item in found.next
-        ],
+        "next": [next_json(graph, item) for item in found.next],
         "definitions": {
             key: list(getattr(found.changes, key)) for key in ("added", "changed", "restarted", "settings", "retired")
         },

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partwise.cli.nexts import bits, next_json, next_of
 from partwise.cli.opening import definitions_of, range_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.page_link import OpenOption, open_page
@@ -33,7 +34,8 @@ def command(
 ) -> None:
     """Per table: first and newest part, missing, stale, blocked and failed parts, late rows, when it last changed.
 
-    For one table: its parts, newest first.
+    For one table: its parts, newest first; of a view also the part that it builds next, and which of the parts that
+    this one requires are there.
 
     \b
     Example:
@@ -60,7 +62,7 @@ def command(
             return
         page = reports.parts(snapshot, found.name, span.lo, span.hi, limit)
         if json:
-            _page_json(found, page)
+            _page_json(snapshot, found, page)
         else:
             _page(snapshot, found, page, where.settings.timezone)
 
@@ -71,7 +73,7 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
     if json:
-        as_json({"tables": [_table_json(row) for row in shown]})
+        as_json({"tables": [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]})
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]
@@ -156,7 +158,11 @@ def _notes(rows: list[TableStatus]) -> list[str]:
     return notes
 
 
-def _page_json(found: Table, page: Page) -> None:
+def _next_json(snapshot: Snapshot, found: Table) -> dict[str, Any] | None:
+    return next_json(snapshot.graph, next_of(snapshot, found.name)) if found.kind == "view" else None
+
+
+def _page_json(snapshot: Snapshot, found: Table, page: Page) -> None:
     rows = [
         {
             "part": part_or_none(row.part, found.length, found.kind),
@@ -167,11 +173,11 @@ def _page_json(found: Table, page: Page) -> None:
         }
         for row in page.parts
     ]
-    as_json({"table": found.name, "parts": rows, "more": page.more})
+    as_json({"table": found.name, "parts": rows, "more": page.more, "next": _next_json(snapshot, found)})
 
 
 def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
-    from partwise.plan.next import next_part, next_text
+    from partwise.plan.next import next_text
 
     length = found.length
     kind = f"helper of {found.helper_of}" if found.helper_of else found.kind
@@ -198,14 +204,8 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
     if page.more and newer is not None:
         say(f"Older ones: --limit N, or --range A..{part_text(newer - 1, length)}", "dim")
     if found.kind == "view":
-        facts = snapshot.facts
-        look = snapshot.looks.get(found.name)
-        due = look.due if look else ()
-        from partwise.parts import Parts
-
-        skip = Parts.of(*((row.lo, row.hi) for row in due))
-        following = next_part(
-            snapshot.graph, facts, found.name, facts.start(found.name), snapshot.lowest(found.name), skip
-        )
-        if following.waits:
-            say(f"Next: {next_text(snapshot.graph, following)}")
+        following = next_of(snapshot, found.name)
+        say(f"Next: {next_text(snapshot.graph, following)}")
+        for need in following.needs:
+            if need.needed and snapshot.graph[need.table].kind != "dimension":
+                say(f"  {need.table} {bits(need)}", "dim")

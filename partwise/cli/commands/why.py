@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.checked import kept_json, show_kept
+from partwise.cli.nexts import bits
 from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
 from partwise.cli.page_link import OpenOption, open_page
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from partwise.ledger.history import ComputedFrom, PartHistory
     from partwise.plan.next import Need
     from partwise.tables import Graph
-
-_BITMAP = 120
 
 
 def command(
@@ -96,12 +95,11 @@ def _need(graph: Graph, need: Need, day: str) -> tuple[str, ...]:
     length = graph[need.table].length
     if graph[need.table].kind == "dimension":
         return need.table, "all of it", "loaded" if need.there else "not loaded", ""
-    bits = need.bitmap(_BITMAP).replace("1", "■").replace("0", "□")
     count = f"{need.there.count}/{need.needed.count}"
     return (
         need.table,
         parts_text(need.needed, length, day),
-        f"{count} {bits}",
+        f"{count} {bits(need)}",
         parts_text(need.missing, length, day) if need.missing else "",
     )
 
