@@ -30,6 +30,9 @@ def misfit(
     steps = [keeps_step(bound, view, other) for bound in (reference.lo, reference.hi)]
     written = f"{table}{reference.text(index)}"
     if not all(steps):
+        if table.lower() == name.lower():
+            message = f"{name} reads its own parts at {written}, which would drift away in time"
+            return "part-lengths", message, f"for the part before part {index} write {table}[{index}-1]"
         if view == other:
             message = (
                 f"{table} and {name} both have parts of {duration_text(view)}, so {written} would drift away in time"

@@ -9,6 +9,7 @@ from partwise.parts.ranges import Range
 
 MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 604800
 _UNITS = {"second": 1, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": WEEK}
+_FARTHEST = 10**17  # seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"\s*(\d{1,18})\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)[:-](\d\d)(?:[:-](\d\d))?(?:Z|\+00:00)?)?", re.IGNORECASE)
@@ -82,15 +83,23 @@ def parse_moment(text: str) -> datetime:
 def parse_part(text: str, length: int) -> int:
     """A part as written by `part_text`, as any moment on its start, or as `#index`."""
     if re.fullmatch(r"#-?\d+", text.strip()):
-        return int(text.strip()[1:])
+        return _by_index(text, length)
     moment = parse_moment(text)
     part = index(moment, length)
-    if start_of(part, length) != moment:
-        raise BadTime(
-            f"'{text}' is not the start of a part of {duration_text(length)}; "
-            f"the part that holds it is {part_text(part, length)}"
-        )
+    if (moment - _EPOCH) // timedelta(seconds=1) != part * length:
+        holds, after = part_text(part, length), part_text(part + 1, length)
+        # The part that holds the first days of the year 1 may begin before the calendar does.
+        near = f"the next one begins at {after}" if holds.startswith("#") else f"the part that holds it is {holds}"
+        raise BadTime(f"'{text}' is not the start of a part of {duration_text(length)}; {near}")
     return part
+
+
+def _by_index(text: str, length: int) -> int:
+    digits = text.strip()[1:]
+    # Of a longer one Python reads no number; and parts of other tables at its time must have numbers as well.
+    if len(digits) > 20 or abs(int(digits) * length) > _FARTHEST:
+        raise BadTime(f"'{text}' is not a part: it lies billions of years away")
+    return int(digits)
 
 
 def parse_range(text: str, length: int) -> Range:

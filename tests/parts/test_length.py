@@ -93,6 +93,24 @@ def test_beyond_the_calendar() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["#99999999999999999999", "#-99999999999999999999", "#1" + "0" * 5000, "#2000000000000000"]
+)
+def test_parts_that_no_ledger_can_hold_are_refused(text: str) -> None:
+    with pytest.raises(BadTime, match="lies billions of years away"):
+        parse_part(text, 60)
+    with pytest.raises(BadTime, match="lies billions of years away"):
+        parse_range(f"#1..{text}", 60)
+
+
+def test_the_calendar_begins_in_the_middle_of_a_week() -> None:
+    with pytest.raises(
+        BadTime, match="'0001-01-01' is not the start of a part of 1 week; the next one begins at 0001-01-04"
+    ):
+        parse_part("0001-01-01", 604800)
+    assert parse_part("0001-01-04", 604800) == -102737
+
+
+@pytest.mark.parametrize(
     "text, length",
     [("10 seconds", 10), ("1 minute", 60), ("5 Minutes", 300), ("1 hour", 3600), ("1 day", 86400), ("1 week", 604800)],
 )
