@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.catalog import settled
 from partwise.ledger.commit import EMPTY, Content, Entry, Recorded
 from partwise.ledger.database import Reading
+from partwise.ledger.holding import leased
 from partwise.ledger.leases import Lease
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.runs import existing
@@ -20,7 +21,6 @@ from partwise.tables import Table
 _OPEN = select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(
     open_part.c.table == bindparam("t"), open_part.c.part.between(bindparam("a"), bindparam("b"))
 )
-_LEASE = 60.0
 
 #: Completes the ledger from the table's log, under its lease: every writer does this first.
 Adopt = Callable[[Ledger, Lease], object]
@@ -59,18 +59,14 @@ def _record(
     rows_allowed: bool,
 ) -> Recorded:
     table = ledger.graph()[name]
-    held = ledger.take(name, holder, _LEASE, now)
-    try:
+    with leased(ledger, name, holder, lambda: now) as held:
         if adopt is not None:
             adopt(ledger, held)
         with ledger.database.reading() as r:
             contents = _contents(r, table, parts, rows_allowed)
             generation = settled(r, name).generation
         entry = Entry(name, generation, table.fingerprint, None, parts=contents, reason=reason)
-        return ledger.commit(held, entry, None, now)
-    except BaseException:
-        ledger.release(held, now)
-        raise
+        return ledger.commit(held, entry, None, now, keep=True)
 
 
 def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dict[int, Content]:

@@ -1,5 +1,9 @@
 """Questions that people ask cost the same with ten parts and with a million."""
 
+import os
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -9,6 +13,7 @@ from sqlalchemy import insert, select, text
 from partwise.ledger import history, reports
 from partwise.ledger.as_defined import as_defined
 from partwise.ledger.commit import EMPTY
+from partwise.ledger.leases import Busy
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
 from partwise.ledger.schema import due, have, part, revision
@@ -117,6 +122,16 @@ def test_parts_closed_by_hand(ledger: Ledger) -> None:
     with ledger.database.reading() as r:
         kept = r.on.execute(text("SELECT rows, digest FROM part WHERE part = 4")).one()
     assert tuple(kept) == (EMPTY.rows, EMPTY.digest)
+
+
+def test_a_writer_that_was_killed_keeps_nobody_waiting(ledger: Ledger) -> None:
+    """A process of this machine that is gone; while one lives its lease counts."""
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    ledger.take("s", f"{socket.gethostname()}:{int(gone.stdout)}:ab", 60, 1.0)
+    assert close(ledger, "s", 6, "me", 2.0).changed == Parts.single(6)
+    ledger.take("s", f"{socket.gethostname()}:{os.getpid()}:cd", 60, 3.0)
+    with pytest.raises(Busy):
+        declare_empty(ledger, "s", Range(7, 8), "me", 4.0)
 
 
 def test_orphans_are_adopted_before_a_part_is_closed(ledger: Ledger) -> None:

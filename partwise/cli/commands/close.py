@@ -31,6 +31,7 @@ def command(
       partwise close measurements 2026-10-03T10:05
     """
     from partwise.ledger.checks import ask_to_close
+    from partwise.ledger.holding import who
     from partwise.ledger.sources import Refused, closable, close
 
     with source_in(workspace, source) as (ledger, table, adopt):
@@ -42,7 +43,7 @@ def command(
                     ask_to_close(w, table.name, p, holder())
                 _later(table.name, part, json)
                 return
-            done = close(ledger, table.name, p, holder(), time.time(), adopt)
+            done = close(ledger, table.name, p, who(), time.time(), adopt)
         except Refused as why:
             raise Stop(str(why)) from None
         report(ledger, table, Range(p, p), done, "closed", json)

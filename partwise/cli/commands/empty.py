@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from partwise.cli.by_hand import report, source_in
-from partwise.cli.opening import holder, range_of
+from partwise.cli.opening import range_of
 from partwise.cli.options import JsonOption, SourceArgument, WorkspaceOption
 from partwise.cli.stop import Stop
 
@@ -27,12 +27,13 @@ def command(
     Example:
       partwise empty measurements 2026-10-03T10:05..2026-10-03T10:09
     """
+    from partwise.ledger.holding import who
     from partwise.ledger.sources import Refused, declare_empty
 
     with source_in(workspace, source) as (ledger, table, adopt):
         span = range_of(parts, table)
         try:
-            done = declare_empty(ledger, table.name, span, holder(), time.time(), adopt)
+            done = declare_empty(ledger, table.name, span, who(), time.time(), adopt)
         except Refused as why:
             raise Stop(str(why)) from None
         report(ledger, table, span, done, "declared empty", json)
