@@ -24,7 +24,7 @@ run: setup ## the whole product on the example: Airflow, Spark, PostgreSQL, a fe
 demo: setup ## the story in a terminal: data arrive, late rows arrive, exactly the changed parts are rebuilt
 	@$(WITH_JAVA) $(PY) -m partwise.demo
 
-test: lint test-pure test-spark test-airflow ## everything: lint, then all tests
+test: lint test-pure test-spark test-airflow ## lint, then all tests but the slow ones (see test-slow); what CI runs
 
 # Without Spark the tests are independent of each other and share the cores.
 test-pure: setup
@@ -39,7 +39,7 @@ test-airflow: setup
 	@$(WITH_JAVA) $(PY) -m pytest -m "airflow and not slow" || [ $$? -eq 5 ]
 
 # Clusters, kills and recovery, the whole product from start to stop: too long for every change.
-test-slow: setup ## what takes minutes each: clusters, kills, the whole product
+test-slow: setup ## the tests that `make test` leaves out, minutes each: clusters, kills, the whole product
 	@$(WITH_JAVA) $(PY) -m pytest -m slow
 
 lint: setup ## format, rules, types, layers
@@ -63,7 +63,7 @@ requirements: setup ## compiles requirements.txt from requirements.in
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 		requirements.in --output-file requirements.txt
 
-clean: ## removes what runs leave behind
+clean: ## removes what runs leave behind; `make run` starts afresh after it
 	@sh tools/clean.sh
 
 distclean: clean ## removes the set-up too

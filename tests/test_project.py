@@ -35,6 +35,7 @@ def test_clean_removes_what_runs_leave_and_nothing_that_people_or_the_set_up_mad
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools/clean.sh", tmp_path / "tools")
     left = ["partwise/__pycache__/a.pyc", ".mypy_cache/a", ".hypothesis/a", "derby.log", "metastore_db/a"]
+    left += ["data_docs/index.html", ".run/partwise.yaml", ".run/.partwise/lock"]
     kept = ["partwise/a.py", ".venv/lib/__pycache__/a.pyc", ".jars/a.jar", "warehouse/sales/a.parquet", "ledger.db"]
     for name in left + kept:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,6 +44,17 @@ def test_clean_removes_what_runs_leave_and_nothing_that_people_or_the_set_up_mad
     remaining = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert remaining == {*kept, "tools/clean.sh"}
     assert not (tmp_path / "partwise/__pycache__").exists()
+
+
+def test_clean_leaves_an_example_that_is_being_served(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/clean.sh", tmp_path / "tools")
+    lock = tmp_path / ".run/.partwise/lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(str(os.getpid()))
+    done = subprocess.run(["sh", "tools/clean.sh"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert lock.exists()
+    assert f"served by process {os.getpid()}" in done.stdout
 
 
 def test_continuous_integration_runs_what_a_person_types() -> None:
