@@ -69,15 +69,6 @@ class Ledger:
         with self.database.reading() as r:
             return make_plan(self._catalog.graph(r), LedgerFacts(r), now, only)
 
-    def plan_if(self, graph: Graph, now: float, broken: Collection[str] = ()) -> Plan:
-        """The plan that these definitions would give; nothing is written."""
-        try:
-            with self.database.trying(now) as w:
-                definitions.define(w, graph, self._catalog, broken)
-                return make_plan(self._catalog.graph(w), LedgerFacts(w), now)
-        finally:
-            self._catalog.forget()
-
     def request(self, table: str, parts: Parts, now: float) -> Parts:
         with self.database.writing(now) as w:
             return definitions.request(w, self._catalog.graph(w), table, parts)

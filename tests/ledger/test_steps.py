@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from partwise.ledger.as_defined import as_defined
 from partwise.ledger.commit import Content, Entry, Gap
 from partwise.ledger.leases import Busy, Fenced
 from partwise.ledger.ledger import Ledger
@@ -13,6 +14,7 @@ from partwise.ledger.pin import DefinitionChanged, Version
 from partwise.ledger.runs import clear, due_rows, paint
 from partwise.parts import Parts, Range, Reference
 from partwise.plan.model import Cause, Plan
+from partwise.plan.planner import make_plan
 from partwise.tables import Graph, Input, Table
 
 T = 1_000.0
@@ -262,7 +264,8 @@ def test_what_would_be_leaves_no_trace(chain: Ledger) -> None:
     with chain.database.reading() as r:
         before = r.seq
     other = Graph({**GRAPH.tables, "w": replace(W, fingerprint="w2")})
-    assert steps(chain.plan_if(other, T)) == {"w": Parts.of((0, 2))}
+    with as_defined(chain, other, T) as snapshot:
+        assert steps(make_plan(snapshot.graph, snapshot.facts, T)) == {"w": Parts.of((0, 2))}
     assert chain.plan(T).steps == ()
     assert chain.graph()["w"].fingerprint == "w1"
     with chain.database.reading() as r:
