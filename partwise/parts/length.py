@@ -98,7 +98,7 @@ def _by_index(text: str, length: int) -> int:
     digits = text.strip()[1:]
     # Of a longer one Python reads no number; and parts of other tables at its time must have numbers as well.
     if len(digits) > 20 or abs(int(digits) * length) > _FARTHEST:
-        raise BadTime(f"'{text}' is not a part: it lies billions of years away")
+        raise BadTime(f"'{text}' is not a part: it lies far outside of the years 1 to 9999")
     return int(digits)
 
 
