@@ -9,6 +9,7 @@ What fails together is tried again in smaller lots, down to single parts: only t
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,9 @@ from partwise.parts import Parts, Range
 from partwise.plan.walk import Walk
 from partwise.storage import schema as schemas
 from spark_jobs.compute import Computing, schema_of, union
-from spark_jobs.trouble import SPARK_ERRORS
+from spark_jobs.trouble import SPARK_ERRORS, message_of
+
+log = logging.getLogger("partwise.step")
 
 #: Part queries in one union.
 TOGETHER = 20
@@ -69,7 +72,7 @@ class Many:
         pin, limit, rows = self.computing.pin, self._most(), 0
         for j in walk:
             found.append(j)
-            rows += self._weight(j) if limit > TOGETHER else 0
+            rows += self._weight(j) if limit > 1 else 0
             if len(found) >= limit or rows >= self.computing.engine.most_rows:
                 break
             if self.alone and (j == pin.start or j + 1 not in pin.due):
@@ -99,19 +102,22 @@ class Many:
         return self.computing.single_pass(self.single_pass, Range(parts[0], parts[-1]))
 
     def _lifted(self, parts: list[int]) -> DataFrame | None:
-        """None if Spark refuses the lifted query, or would give it other columns than that of one part."""
+        """None if Spark refuses the lifted query, or would give it other columns than that of one part; the log says so."""
         assert self.lifted is not None
         computing, first = self.computing, self.computing.pin.start
         own = computing.view.initialize is not None and first in parts
         try:
             rows = computing.lifted(self.lifted, Parts.single(*(j for j in parts if not own or j != first)))
             if not self._fits(rows):
-                self.lifted = None
-                return None
-        except SPARK_ERRORS:
-            self.lifted = None
-            return None
+                return self._give_up("its columns are not those of one part")
+        except SPARK_ERRORS as why:
+            return self._give_up(message_of(why).partition("\n")[0])
         return union([computing.rows(first), rows]) if own else rows
+
+    def _give_up(self, why: str) -> None:
+        """From here on part by part. `explain` cannot know of it: only Spark could tell."""
+        log.info("%s: one query for many parts is not possible: %s", self.computing.view.name, why)
+        self.lifted = None
 
     def _fits(self, rows: DataFrame) -> bool:
         handle = self.computing.own

@@ -24,6 +24,9 @@ from spark_jobs.step import Report, run_step
 SIDE_BY_SIDE = 2
 #: How often one table is tried again after somebody else was quicker.
 _TRIES = 20
+#: Seconds to wait for somebody else who writes a table, as Airflow's steps do; and seconds between looks.
+PATIENCE = 90.0
+_LOOK = 0.5
 #: What is wrong with one table and leaves the others alone.
 _TROUBLE = (StorageError, DeltaError, Foreign, OSError, *trouble.SPARK_ERRORS)
 
@@ -31,8 +34,8 @@ _TROUBLE = (StorageError, DeltaError, Foreign, OSError, *trouble.SPARK_ERRORS)
 @dataclass(frozen=True)
 class Outcome:
     """How a step ended: with a report, with nothing to do, because somebody else has the table, or with trouble that
-    says nothing about its query: Spark was lost, or what is stored is not what it should be. After a few tries its
-    table is `given_up`, and others go on."""
+    says nothing about its query: Spark was lost, or what is stored is not what it should be. After a few tries, or when
+    somebody else has had it for long, its table is `given_up`, and others go on."""
 
     step: Step
     report: Report | None
@@ -43,30 +46,39 @@ class Outcome:
 
 @dataclass
 class _Tries:
-    """How often tables were tried in vain since they got anywhere, and until when they rest."""
+    """How often tables were tried in vain since they got anywhere, since when others have them, until when they rest."""
 
+    busy: dict[str, float] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     troubled: dict[str, int] = field(default_factory=dict)
     rest: dict[str, float] = field(default_factory=dict)
+    given_up: set[str] = field(default_factory=set)
 
     def ended(self, outcome: Outcome) -> Outcome:
-        table = outcome.step.table
+        table, now = outcome.step.table, time.monotonic()
         if outcome.trouble is not None:
             count = self.troubled[table] = self.troubled.get(table, 0) + 1
             if count > len(trouble.PAUSES):
-                return replace(outcome, given_up=True)
-            self.rest[table] = time.monotonic() + trouble.PAUSES[count - 1]
+                return self._give_up(outcome)
+            self.rest[table] = now + trouble.PAUSES[count - 1]
+        elif outcome.busy is not None:
+            if now - self.busy.setdefault(table, now) >= PATIENCE:
+                return self._give_up(outcome)
+            self.rest[table] = now + _LOOK
         elif outcome.report is None:
             self.lost[table] = self.lost.get(table, 0) + 1
-            if outcome.busy is not None:
-                time.sleep(0.2)
+            self.busy.pop(table, None)
         else:
-            self.lost.pop(table, None)
-            self.troubled.pop(table, None)
+            for tries in (self.lost, self.troubled, self.busy):
+                tries.pop(table, None)
         return outcome
 
+    def _give_up(self, outcome: Outcome) -> Outcome:
+        self.given_up.add(outcome.step.table)
+        return replace(outcome, given_up=True)
+
     def hopeless(self, table: str) -> bool:
-        return self.lost.get(table, 0) >= _TRIES or self.troubled.get(table, 0) > len(trouble.PAUSES)
+        return self.lost.get(table, 0) >= _TRIES or table in self.given_up
 
     def left(self, table: str) -> float:
         """Seconds for which this table rests."""

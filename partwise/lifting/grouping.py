@@ -43,6 +43,44 @@ def check(s: exp.Select) -> None:
         raise NotLiftable("GROUP BY ALL has nothing but function calls, any of which may be an aggregate")
 
 
+def has_sets(s: exp.Select) -> bool:
+    """Whether there are ROLLUP, CUBE or GROUPING SETS of columns."""
+    group = s.args.get("group")
+    sets = group is not None and any(isinstance(e, exp.Rollup | exp.Cube | exp.GroupingSets) for e in group.expressions)
+    return sets and not is_whole(s)
+
+
+def beside_groups(s: exp.Select) -> Iterator[exp.Expr]:
+    """Queries where Spark allows none that looks at the row: values beside GROUP BY that are neither grouped by nor
+    aggregated, and whatever such a query is ordered by."""
+    group = s.args.get("group")
+    if group is None or group.args.get("all") or is_whole(s):
+        return
+    if not any(e.find(exp.Query) for e in group.expressions):
+        for at, item in enumerate(s.expressions, 1):
+            if not any(e.name.lower() in (str(at), item.alias.lower() or None) for e in group.expressions):
+                yield from (q for q in _queries(item) if _is_value(q) and not _is_aggregated(q, item))
+    if order := s.args.get("order"):
+        yield from _queries(order)
+
+
+def _queries(node: exp.Expr) -> Iterator[exp.Expr]:
+    return (n for n in node.walk(prune=lambda n: isinstance(n, exp.Query)) if isinstance(n, exp.Query))
+
+
+def _is_value(query: exp.Expr) -> bool:
+    return not isinstance(query.parent, exp.In | exp.Exists | exp.Any | exp.All)
+
+
+def _is_aggregated(query: exp.Expr, item: exp.Expr) -> bool:
+    node = query.parent
+    while node is not None and node is not item:
+        if isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and _name(node) in AGGREGATES):
+            return not _in_window(node)
+        node = node.parent
+    return False
+
+
 def by_part(s: exp.Select, index: exp.Expr) -> None:
     """The part is the first of the grouping columns, which leaves grouping_id() as it is."""
     group = s.args.get("group")

@@ -118,6 +118,10 @@ class Rewriter:
             for clause in _nodes(s, "expressions", "having", "order"):
                 if self.carries(clause, named):
                     raise NotLiftable("a subquery that reads parts stands beside an aggregate of the whole part")
+        if any(self.carries(inner, named) for inner in grouping.beside_groups(s)):
+            raise NotLiftable("a subquery that reads parts stands beside GROUP BY, as a value or in ORDER BY")
+        if name is None and grouping.has_sets(s):
+            raise NotLiftable("ROLLUP, CUBE or GROUPING SETS stand inside of a subquery or beside LIMIT")
         if any(self.carries(lateral, named) for lateral in s.args.get("laterals") or ()):
             raise NotLiftable("a LATERAL VIEW reads parts")
         scope = Joins(self, named).read(s)

@@ -238,7 +238,7 @@ def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | No
     with stopping() as stop:
         watching.draw()
         for outcome in carry_out(engine, found, stop):
-            if outcome.trouble is not None:
+            if outcome.trouble is not None or outcome.given_up:
                 watching.clear()
                 failed += tell_trouble(outcome, json)
             if outcome.report is None:

@@ -55,11 +55,11 @@ def command(
         if accept is not None:
             _accept(engine, *accept, json)
         only = None if wanted is None else engine.definitions.graph().upstream(wanted)
-        failed = steps = 0
+        failed = steps = given_up = 0
         if not no_ingest:
             failed = _ingest(engine, where, only, json, stop)
         for outcome in run(engine, only, stop):
-            failed += tell_trouble(outcome, json)
+            given_up += tell_trouble(outcome, json)
             if outcome.report is None:
                 continue
             steps += 1
@@ -67,20 +67,21 @@ def command(
             # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
             print(jsons.dumps(as_json(engine, outcome.report)), flush=True) if json else show(engine, outcome.report)
         if not json:
-            _conclude(engine, only, steps)
+            _conclude(engine, only, steps, given_up)
         if stop.is_set():
             raise typer.Exit(130)
-        if failed:
+        if failed or given_up:
             raise typer.Exit(1)
 
 
-def _conclude(engine: Engine, only: Collection[str] | None, steps: int) -> None:
+def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up: int) -> None:
     """How much was done; what failed, now or before, is still there."""
     from partwise.ledger.reports import failed_counts
 
     with engine.ledger.database.reading() as r:
         left = {name: n for name, n in failed_counts(r).items() if only is None or name in only}
-    say(f"{plural(steps, 'step')} done." if steps else "Nothing to do." if not left else "Nothing to do now.")
+    nothing = "Nothing done." if given_up else "Nothing to do now." if left else "Nothing to do."
+    say(f"{plural(steps, 'step')} done." if steps else nothing)
     for name, count in left.items():
         say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` tell more.", "red")
 
@@ -114,19 +115,23 @@ def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.E
 
 
 def tell_trouble(outcome: Outcome, json: bool) -> int:
-    """Trouble that is not the query's: 1 if its table is given up for now, 0 if it is tried again or there is none."""
+    """Trouble that is not the query's: 1 if its table is given up for now, 0 if it is tried again or there is none.
+
+    That somebody else writes a table is ordinary, and told only if that goes on for too long.
+    """
     from spark_jobs.trouble import told
 
-    if outcome.trouble is None:
+    if outcome.trouble is None and not outcome.given_up:
         return 0
-    table, message = outcome.step.table, told(outcome.trouble)
+    table = outcome.step.table
+    message = f"{table}: {told(outcome.trouble)}" if outcome.trouble else str(outcome.busy)
     if json:
-        found = {"table": table, "trouble": message, "given_up": outcome.given_up}
+        found = {"table": table, "trouble": message.removeprefix(f"{table}: "), "given_up": outcome.given_up}
         print(jsons.dumps(found), file=sys.stderr, flush=True)
     elif outcome.given_up:
-        say(f"  {table}: {message}; given up for now, the next run tries again", "red")
+        say(f"  {message}; given up for now, the next run tries again", "red")
     else:
-        say(f"  {table}: {message}; tried again in a moment", "yellow")
+        say(f"  {message}; tried again in a moment", "yellow")
     return int(outcome.given_up)
 
 

@@ -29,6 +29,19 @@ SPARK_ONLY = [
     "SELECT k, max(struct(v, k)).v AS top, array_sort(collect_list(v)) AS all FROM m[j-2..j] GROUP BY k",
     "SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY v) AS before FROM m[j-1..j] a WHERE a.k <=> a.k",
     "SELECT k, aggregate(array_sort(collect_list(v)), 0L, (a, x) -> a + coalesce(x, 0)) AS s FROM m[j] GROUP BY k",
+    "SELECT k, v FROM m[j] INTERSECT ALL SELECT k, v FROM m[j-1]",
+    "SELECT a.k, b.x FROM (VALUES (0, 'zero'), (1, 'one')) AS b(k, x) LEFT JOIN m[j] a ON a.k = b.k",
+    "SELECT k + (SELECT MIN(v) FROM m[j-1]) AS x, COUNT(*) AS n FROM m[j] GROUP BY k + (SELECT MIN(v) FROM m[j-1])",
+    "SELECT k, SUM(v + (SELECT MIN(v) FROM m[j-1])) AS n FROM m[j] GROUP BY k HAVING k IN (SELECT v FROM m[j-1])",
+    "SELECT k FROM m[j] WHERE v > (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM m[j] GROUP BY ROLLUP(k)) t)",
+]
+#: Spark has an answer for each part and refuses the lifted query, so it must not be lifted.
+SPARK_REFUSES = [
+    "SELECT k, (SELECT MAX(v) FROM m[j-1]) AS top, COUNT(*) AS n FROM m[j] GROUP BY k",
+    "SELECT k, COUNT(*) AS n FROM m[j] GROUP BY k ORDER BY (SELECT MAX(v) FROM m[j-1])",
+    "SELECT k FROM m[j] WHERE v IN (SELECT COUNT(*) FROM m[j] GROUP BY ROLLUP(k))",
+    "SELECT a.k, b.n FROM m[j] a, LATERAL (SELECT k, COUNT(*) AS n FROM m[j-1] GROUP BY CUBE(k)) b",
+    "SELECT k, COUNT(*) AS n FROM m[j] GROUP BY GROUPING SETS ((k), ()) ORDER BY k, n LIMIT 2",
 ]
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from partwise.lifting import NotLiftable, lift, spread, why_not
 from partwise.parts import Bound, Reference
 from tests.lifting.duck import Duck, translated
+from tests.lifting.queries import SPARK_REFUSES
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "lifting"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.sql"))
@@ -36,6 +37,13 @@ def test_constructs(name: str) -> None:
         file.write_text(found, encoding="utf-8")
     assert found == file.read_text(encoding="utf-8")
     assert found.startswith("part by part") == name.startswith("not_")
+
+
+@pytest.mark.parametrize("sql", SPARK_REFUSES)
+def test_what_spark_would_refuse_is_not_lifted(sql: str) -> None:
+    """`explain` says so; tests/lifting/test_on_spark.py lifts what is next to it."""
+    with pytest.raises(NotLiftable, match="GROUP"):
+        lift(sql)
 
 
 def test_explain_says_how_many_parts_are_computed(tmp_path: Path) -> None:

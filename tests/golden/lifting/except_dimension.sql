@@ -1,0 +1,1 @@
+SELECT src FROM m[j] EXCEPT SELECT node FROM nodes

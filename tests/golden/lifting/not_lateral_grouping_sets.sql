@@ -1,0 +1,1 @@
+SELECT a.src, b.n FROM m[j] a, LATERAL (SELECT COUNT(*) AS n FROM m[j-1] GROUP BY GROUPING SETS ((src), ())) b

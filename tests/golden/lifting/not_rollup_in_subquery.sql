@@ -1,0 +1,1 @@
+SELECT src FROM m[j] WHERE loss IN (SELECT COUNT(*) FROM m[j] GROUP BY ROLLUP(src))

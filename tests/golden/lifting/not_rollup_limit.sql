@@ -1,0 +1,1 @@
+SELECT src, COUNT(*) AS n FROM m[j] GROUP BY CUBE(src) ORDER BY src, n LIMIT 2
