@@ -184,3 +184,15 @@ def test_at_the_shell(filled: World, monkeypatch: pytest.MonkeyPatch, capsys: An
     shown = call("backfill", "sums", "2026-10-03T00:12", "--yes")
     assert "recomputed" in shown
     assert "Backfill of sums[2026-10-03T00:12]" in shown
+
+    # One that was stopped after its first step goes on: what is left is shown, and nothing is done twice.
+    filled.csv("late.csv", (13, "a", 1.0))
+    filled.ingest()
+    found, stop = begin(filled, "sums", 13, 13), threading.Event()
+    for _ in carry_out(filled.engine, found, stop):
+        stop.set()
+    plan, *steps, report = (json.loads(line) for line in call("backfill", "--resume", "--yes", "--json").splitlines())
+    assert {step["table"] for step in plan["plan"]["steps"]} == {"high", "total", "by_hand"}
+    assert "sums" not in {step["table"] for step in steps}
+    assert report["report"]["sums"]["recomputed"] == 1
+    assert not any(each["left"] for each in report["report"].values())

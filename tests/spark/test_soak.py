@@ -34,7 +34,7 @@ pytestmark = pytest.mark.spark
 DEFINITIONS = """
 source: m
 part: 1 minute
-time: at
+time: {column: at, tie: x}
 columns: {at: timestamp, g: string, x: int}
 files: landing/m*.csv
 ---
@@ -56,6 +56,18 @@ part: 1 minute
 keep: 15 minutes
 update: SELECT COUNT(*) AS n FROM m[j]
 """
+#: The long one has these as well.
+MORE = """
+---
+view: runs
+part: 1 minute
+query: SELECT g, COUNT(*) AS n, SUM(x) AS x FROM m PATTERN [a, b+] WHERE a.x > 2 AND b.x > 2 GROUP BY g
+---
+view: by_hand
+part: 1 minute
+repair: manual
+update: SELECT g, x FROM sums[j] WHERE x > 3
+"""
 BEGIN = datetime(2026, 10, 3, 10, tzinfo=UTC)
 VIEWS = ("sums", "total", "worst")
 Call = Callable[[list[str], bool], None]
@@ -64,8 +76,8 @@ Call = Callable[[list[str], bool], None]
 class Soak:
     """`call` runs a command; its second argument asks for it to be killed on the way, if it can be."""
 
-    def __init__(self, at: Path, seed: int, call: Call) -> None:
-        self.rng, self.at, self.call = random.Random(seed), at, call
+    def __init__(self, at: Path, seed: int, call: Call, views: tuple[str, ...] = VIEWS) -> None:
+        self.rng, self.at, self.call, self.views = random.Random(seed), at, call, views
         self.files: dict[str, list[tuple[int, str, int]]] = {}
         self.minute = 0
         self.log: list[str] = []
@@ -96,11 +108,11 @@ class Soak:
         last = min(self.minute - 1, first + self.rng.randint(0, 5))
         text = f"{_text(first)}..{_text(max(first, last))}"
         more = self.rng.choice([[], ["--upstream"], ["--no-downstream"]])
-        return ["backfill", self.rng.choice(VIEWS), text, "--yes", *more]
+        return ["backfill", self.rng.choice(self.views), text, "--yes", *more]
 
     def once(self) -> None:
         self.rng.choice([self.arrive, self.arrive, self.late, self.correct] if self.minute else [self.arrive])()
-        upkeep = [["compact", "--older-than", "0 seconds"], ["retain"], ["backfill", "--resume"]]
+        upkeep = [["compact", "--older-than", "0 seconds"], ["retain"], ["backfill", "--resume", "--yes"]]
         words = self.rng.choice([["run"], ["run"], ["ingest"], self.backfill(), self.rng.choice(upkeep)])
         kill = self.rng.random() < 0.4
         self.log.append(f"{' '.join(words)}{' (killed)' if kill else ''}")
@@ -127,6 +139,8 @@ def check(soak: Soak, output: Callable[..., str]) -> None:
         time.sleep(0.1)
         if "Nothing to do" in output("run"):
             break
+    if "by_hand" in soak.views:
+        output("backfill", "by_hand", f"{_text(0)}..", "--yes")  # what is stale of it waits for somebody to ask
     rows = json.loads(output("query", "SELECT part_timestamp AS p, g, x FROM sums", "--json"))
     assert {(row["p"][:16], row["g"]): row["x"] for row in rows} == soak.expected()
     found = json.loads(output("verify", "--json"))
@@ -200,7 +214,7 @@ def minutes(request: pytest.FixtureRequest) -> float:
 def test_a_long_one(tmp_path: Path, minutes: float, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from spark_jobs.connect import server
 
-    Shell(tmp_path / "w", DEFINITIONS, monkeypatch, capsys)
+    Shell(tmp_path / "w", DEFINITIONS + MORE, monkeypatch, capsys)
     seed = int(time.time())
     with server(conf={"spark.sql.shuffle.partitions": "2"}, log=tmp_path / "server.log") as remote:
         environment = {**os.environ, "PARTWISE_SPARK_REMOTE": remote}
@@ -222,7 +236,7 @@ def test_a_long_one(tmp_path: Path, minutes: float, monkeypatch: pytest.MonkeyPa
                 child.wait()
                 assert kill, f"{words} did not end"
 
-        soak, rounds = Soak(tmp_path / "w", seed, call), 0
+        soak, rounds = Soak(tmp_path / "w", seed, call, (*VIEWS, "runs", "by_hand")), 0
         end = time.monotonic() + minutes * 60
         try:
             while time.monotonic() < end:
