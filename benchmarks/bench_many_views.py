@@ -1,8 +1,8 @@
 """Many views with one new part a minute each: does a backlog grow, what does a run cost, how many views would hold?
 
-The product is started as `make run` starts it, with a source and so many views that read it. First nothing happens for
-two minutes: that is the fixed part. Then a part lands each minute. The views are behind by at most one part (the one
-that is being computed), unless there are too many of them. At last the largest number that should hold, by what a run
+The product is started as `make run` starts it, with a source and so many views that read it. A part lands each
+minute. The views are behind by at most one part (the one that is being computed), unless there are too many of them.
+Then nothing happens for two minutes: that is the fixed part. At last the largest number that should hold, by what a run
 costs and the cores that there are, is tried as well, and less if it does not hold.
 
     python benchmarks/bench_many_views.py [--views 50] [--minutes 10] [--only]
@@ -52,25 +52,27 @@ def many(views: int, minutes: int, only: bool) -> None:
         minute = int(time.time() // 60) - 1000
         it.land(minute)
         settle(it, views)
-        before = it.spent()
-        time.sleep(60 * IDLE_MINUTES)
-        idle = {name: each / IDLE_MINUTES for name, each in difference(it.spent(), before).items()}
-        print(f"idle with {views} views: {shown(idle)} CPU seconds a minute")
         minute, found = loaded(it, minute, views, minutes)
+        settle(it, views)
+        idle = resting(it)
+        print(f"idle with {views} views: {shown(idle)} CPU seconds a minute")
         each = told(found, minutes, idle)
-        if only or not each:
+        if only or each <= 0:
             return
+        held = views if found.holds else 0
         number = int((60 * cores - sum(idle.values())) / each * 0.9)
         for _ in range(TRIES):
+            if number <= held:
+                break
             it.define(definitions(number))
             settle(it, number)
             print(f"-- {number} views")
             minute, found = loaded(it, minute, number, TRY_MINUTES)
             told(found, TRY_MINUTES, idle)
             if found.holds:
-                break
+                held = number
             number = int(number * 0.8)
-        print(f"the largest number that held: {number if found.holds else f'less than {found.views}'} views")
+        print(f"the largest number that held: {held or 'none of these'}")
 
 
 def definitions(views: int) -> str:
@@ -91,6 +93,13 @@ def settle(it: Product, views: int) -> None:
         return shown == wanted and all(found.get(v, 0) == found.get("m", 0) for v in names(views))
 
     it.wait(quiet, 900)
+
+
+def resting(it: Product) -> dict[str, float]:
+    """CPU seconds of a minute in which nothing lands: looks at the source, the reconciler, and everybody's own rounds."""
+    before = it.spent()
+    time.sleep(60 * IDLE_MINUTES)
+    return {name: each / IDLE_MINUTES for name, each in difference(it.spent(), before).items()}
 
 
 def loaded(it: Product, minute: int, views: int, minutes: int) -> tuple[int, Load]:
