@@ -147,3 +147,8 @@ class Graph:
                 seen.add(name)
                 todo.extend(n for n in neighbours(name) if n in self.tables)
         return frozenset(seen)
+
+
+def table_path(warehouse: str, table: str, generation: int) -> str:
+    """A table's folder. A new generation is a new folder: readers of the old one are not disturbed."""
+    return f"{warehouse.rstrip('/')}/{table}" + (f".{generation}" if generation else "")

@@ -1,8 +1,7 @@
-"""Where tables are."""
+"""Where tables are. Commands that only tell it do not import delta-rs for that."""
 
 from __future__ import annotations
 
+from partwise.tables import table_path
 
-def table_path(warehouse: str, table: str, generation: int) -> str:
-    """A table's folder. A new generation is a new folder: readers of the old one are not disturbed."""
-    return f"{warehouse.rstrip('/')}/{table}" + (f".{generation}" if generation else "")
+__all__ = ["table_path"]

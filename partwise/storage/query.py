@@ -67,6 +67,8 @@ def query(sql: str, tables: Mapping[str, Pin]) -> Result:
     with connect(sql, tables) as connection:
         try:
             found = connection.execute(sql)
+            if found is None or not found.description:  # a comment, or nothing but a semicolon
+                return Result((), (), [])
             columns = tuple(str(column[0]) for column in found.description)
             types = tuple(str(column[1]) for column in found.description)
             return Result(columns, types, found.fetchall())

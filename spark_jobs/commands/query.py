@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv as csvs
+import json as jsons
+import math
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +18,7 @@ import typer
 from partwise.cli.opening import definitions_of, ledger_of, moment_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.show import as_json, moment_text, table
-from partwise.cli.stop import Stop
+from partwise.cli.stop import Stop, wrong_use
 from partwise.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,6 +47,8 @@ def command(
       partwise query "SELECT * FROM high_loss WHERE part_timestamp = '2026-10-03T10:05'"
       partwise query "SELECT count(*) FROM measurements" --as-of '2 hours'
     """
+    if not sql.strip():
+        raise wrong_use('SQL is empty; for example: partwise query "SELECT * FROM high_loss"')
     where = workspace_of(workspace)
     tables, absent = _tables(where, sql, as_of)
     try:
@@ -51,11 +57,12 @@ def command(
         then = "at that moment" if as_of else "yet"
         raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
     if json:
-        as_json([dict(zip(found.columns, map(_plain, row), strict=True)) for row in found.rows])
+        names = distinct(found.columns)
+        as_json([dict(zip(names, map(plain, row), strict=True)) for row in found.rows])
     elif csv:
         writer = csvs.writer(sys.stdout)
         writer.writerow(found.columns)
-        writer.writerows([_plain(value) for value in row] for row in found.rows)
+        writer.writerows([_cell(value) for value in row] for row in found.rows)
     else:
         table(found.columns, [[_text(value) for value in row] for row in found.rows])
 
@@ -116,11 +123,14 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
     from spark_jobs.trouble import SPARK_ERRORS, message_of
 
     settings = where.settings.spark
-    spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
-    for name in mentioned(sql, tables):
-        pin = tables[name]
-        read.parts(spark, storage.open_at(pin.path, pin.version), pin.parts).createOrReplaceTempView(name)
     try:
+        opened = {name: storage.open_at(tables[name].path, tables[name].version) for name in mentioned(sql, tables)}
+    except storage.StorageError as why:
+        raise Stop(str(why)) from None
+    spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
+    try:
+        for name, handle in opened.items():
+            read.parts(spark, handle, tables[name].parts).createOrReplaceTempView(name)
         rows = spark.sql(sql)
         return Result(tuple(rows.columns), tuple(kind for _, kind in rows.dtypes), [tuple(r) for r in rows.collect()])
     except SPARK_ERRORS as why:
@@ -128,10 +138,34 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
         raise Stop(f"{message_of(why).partition(';')[0].strip()}\nTables of this workspace: {known}") from None
 
 
-def _plain(value: Any) -> Any:
+def distinct(names: Sequence[str]) -> list[str]:
+    """An object has each key once: the second `n` is `n_2`, as long as nobody else is called so."""
+    found: list[str] = []
+    for name in names:
+        free = (f"{name}_{at}" for at in count(2))
+        found.append(name if name not in found else next(x for x in free if x not in found and x not in names))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, all the way down. JSON knows no NaN and no Infinity: they are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, int | str | bool):
+        return value
     if isinstance(value, datetime | date):
         return value.isoformat().replace("+00:00", "Z")
-    return value if value is None or isinstance(value, int | float | str | bool | list | dict) else str(value)
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(plain(key)): plain(inner) for key, inner in value.items()}
+    if hasattr(value, "asDict"):  # a struct of Spark
+        return {name: plain(inner) for name, inner in value.asDict().items()}
+    return [plain(inner) for inner in value] if isinstance(value, list | tuple) else str(value)
+
+
+def _cell(value: Any) -> Any:
+    """A value in a spreadsheet: what is nested is JSON there, and numbers are as they are."""
+    found = value if isinstance(value, float) else plain(value)
+    return jsons.dumps(found, ensure_ascii=False) if isinstance(found, dict | list) else found
 
 
 def _text(value: Any) -> str:

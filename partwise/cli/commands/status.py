@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partwise.cli.nexts import bits, next_json, next_of
-from partwise.cli.opening import definitions_of, range_of, snapshot_of, table_of, workspace_of
+from partwise.cli.opening import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.page_link import OpenOption, open_page
 from partwise.cli.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from partwise.ledger.as_defined import Snapshot
     from partwise.ledger.reports import Page, TableStatus
     from partwise.tables import Table
+    from partwise.workspace import Workspace
 
 
 _COUNTS = ("missing", "stale", "blocked", "failed", "late rows", "set aside")
@@ -34,8 +36,8 @@ def command(
 ) -> None:
     """Per table: first and newest part, missing, stale, blocked and failed parts, late rows, when it last changed.
 
-    For one table: its parts, newest first; of a view also the part that it builds next, and which of the parts that
-    this one requires are there.
+    For one table: its parts, newest first, and the folder of its Delta table for readers other than Partwise; of a
+    view also the part that it builds next, and which of the parts that this one requires are there.
 
     \b
     Example:
@@ -61,10 +63,13 @@ def command(
             open_page(where, view=None if parts else "table", table=found.name, range=parts)
             return
         page = reports.parts(snapshot, found.name, span.lo, span.hi, limit)
+        path = _path(where, found.name)
         if json:
-            _page_json(snapshot, found, page)
+            _page_json(snapshot, found, page, path)
         else:
             _page(snapshot, found, page, where.settings.timezone)
+            if path:
+                say(f"Delta table for other readers: {path}", "dim")
 
 
 def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
@@ -162,7 +167,19 @@ def _next_json(snapshot: Snapshot, found: Table) -> dict[str, Any] | None:
     return next_json(snapshot.graph, next_of(snapshot, found.name)) if found.kind == "view" else None
 
 
-def _page_json(snapshot: Snapshot, found: Table, page: Page) -> None:
+def _path(where: Workspace, name: str) -> str | None:
+    """The folder that readers see now: a view that gets other columns moves to a new one, once all parts are there."""
+    from partwise.ledger.moment import readable
+    from partwise.tables import table_path
+
+    if not where.has_ledger():
+        return None
+    with ledger_of(where, time.time()) as ledger:
+        found = readable(ledger.database, [name], [name]).get(name)
+    return None if found is None else table_path(where.warehouse, name, found.version.generation)
+
+
+def _page_json(snapshot: Snapshot, found: Table, page: Page, path: str | None) -> None:
     rows = [
         {
             "part": part_or_none(row.part, found.length, found.kind),
@@ -173,7 +190,8 @@ def _page_json(snapshot: Snapshot, found: Table, page: Page) -> None:
         }
         for row in page.parts
     ]
-    as_json({"table": found.name, "parts": rows, "more": page.more, "next": _next_json(snapshot, found)})
+    following = _next_json(snapshot, found)
+    as_json({"table": found.name, "path": path, "parts": rows, "more": page.more, "next": following})
 
 
 def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:

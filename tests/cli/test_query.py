@@ -1,0 +1,44 @@
+"""What `query --json` makes of values: JSON, whatever a table holds."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from partwise.storage.query import query
+from spark_jobs.commands.query import distinct, plain
+
+MOMENT = datetime(2026, 10, 3, 10, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (float("nan"), None),
+        (float("-inf"), None),
+        (1.5, 1.5),
+        (True, True),
+        (MOMENT, "2026-10-03T10:05:00Z"),
+        (date(2026, 10, 3), "2026-10-03"),
+        ({"at": MOMENT, "x": [float("nan"), {"d": Decimal("1.5")}]}, {"at": "2026-10-03T10:05:00Z", "x": [None, {"d": "1.5"}]}),
+        ({1: "a"}, {"1": "a"}),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    ],
+)  # fmt: skip
+def test_every_value_is_json(value: Any, shown: Any) -> None:
+    assert json.loads(json.dumps(plain(value), allow_nan=False)) == shown
+
+
+def test_columns_of_one_name_stay_apart() -> None:
+    assert distinct(["n", "n", "m", "n"]) == ["n", "n_2", "m", "n_3"]
+    assert distinct(["n", "n", "n_2"]) == ["n", "n_3", "n_2"]
+
+
+@pytest.mark.parametrize("text", ["-- nothing", ";"])
+def test_a_query_that_asks_nothing_answers_nothing(text: str) -> None:
+    assert query(text, {}).rows == []
