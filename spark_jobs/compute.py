@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -213,13 +212,6 @@ def _listed(parts: Parts) -> str:
     """A query with the column j: these parts."""
     spans = ", ".join(f"sequence({lo}L, {hi}L)" for lo, hi in parts.ranges)
     return f"SELECT explode(flatten(array({spans}))) AS j"
-
-
-def union(frames: Sequence[DataFrame]) -> DataFrame:
-    found, *others = frames
-    for other in others:
-        found = found.unionByName(other)
-    return found
 
 
 def schema_of(rows: DataFrame) -> str:

@@ -23,7 +23,8 @@ from partwise.lifting import Lifted, NotLiftable, lift
 from partwise.parts import Parts, Range
 from partwise.plan.walk import Walk
 from partwise.storage import schema as schemas
-from spark_jobs.compute import Computing, schema_of, union
+from spark_jobs.compute import Computing, schema_of
+from spark_jobs.read import union
 from spark_jobs.trouble import SPARK_ERRORS, message_of
 
 log = logging.getLogger("partwise.step")

@@ -6,7 +6,7 @@ The log names the files of a version in milliseconds, without Spark; Spark then 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -58,6 +58,14 @@ def in_parts(wanted: Parts, column: str = schemas.PART) -> Column:
     return F.expr(" OR ".join(spans) or "false")
 
 
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """All of their rows; columns by name."""
+    first, *others = frames
+    for other in others:
+        first = first.unionByName(other)
+    return first
+
+
 def _together(rows: DataFrame, chosen: Iterable[File]) -> DataFrame:
     """Little data in one partition: it need not be shuffled to be grouped or joined, which is most of the work."""
     return rows.coalesce(1) if sum(file.size for file in chosen) <= ONE_TASK else rows
@@ -69,9 +77,9 @@ def _read(spark: SparkSession, schema: str, uris: list[str]) -> DataFrame:
         return spark.sql(f"SELECT {', '.join(empty)} WHERE false")
     columns = StructType.fromJson(json.loads(schema))
     # No listing, no guessing: the schema is the table's, and nothing in a path means anything.
-    return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*map(_literal, uris))
+    return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*map(literal, uris))
 
 
-def _literal(uri: str) -> str:
+def literal(uri: str) -> str:
     """Spark takes `[`, `{`, `*` and `?` in a path for patterns."""
     return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in uri)

@@ -26,6 +26,7 @@ from partwise.parts import Parts, Range
 from partwise.sql.references import FoundReferences
 from partwise.storage.files import folder
 from spark_jobs.engine import Engine
+from spark_jobs.read import literal
 from spark_jobs.verify_compare import different
 from spark_jobs.verify_sketches import Bounds
 
@@ -268,11 +269,6 @@ class Checking:
         actual = self._stored(name).where(between(span))
         found = different(self.rows_of(name, span), actual, self.expected[name].bounds)
         return {part: rows for part, rows in found.items() if part in parts}
-
-
-def literal(path: str) -> str:
-    """Spark takes these letters in a path for patterns."""
-    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def between(span: Range) -> str:

@@ -7,6 +7,7 @@ the rows that were found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
@@ -15,18 +16,20 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.definitions import View
+from partwise.definitions import Source, View
 from partwise.parts import Range
 from partwise.translation.calls import Call
 from partwise.translation.expressions import columns
 from partwise.translation.parse import Query, parse
 from partwise.translation.select import Formula, select
 from partwise.translation.text import Piece, plain, quoted
+from spark_jobs.read import literal
 
 if TYPE_CHECKING:
     from spark_jobs.verify import Checking, Expected
 
 _AT_ONCE = 20
+_ASCENDING = re.compile(r"\s+ASC\s*$", re.IGNORECASE)
 _names = count()
 
 
@@ -92,8 +95,6 @@ class _Pattern:
         if not parts:
             return
         rows = self._rows(Range(first * ratio, (parts[-1] + 1) * ratio - 1), ratio)
-        from spark_jobs.verify import literal
-
         rows.write.parquet(f"{checking.scratch}/{view.name}__rows")
         rows = checking.spark.read.parquet(literal(f"{checking.scratch}/{view.name}__rows"))
         for at in range(0, len(parts), _AT_ONCE):
@@ -121,7 +122,19 @@ class _Pattern:
         return rows.withColumn("__holds", F.expr(f"array({holds})")).drop("__before")
 
     def _order(self) -> list[str]:
-        """As people said it; rows that are equal by that are taken in the order of their values, as documented."""
+        """As documented: what ORDER BY says, or else the event time, then the tie column of the source. Rows that are
+        equal by all that are taken in the order of their values."""
+        given = self.checking.definitions[self.table]
+        order = [_ASCENDING.sub("", self._bare(piece)) for piece in self.query.order_by]
+        if isinstance(given, Source):
+            order = order or [quoted(given.time.column)]
+            order += [quoted(given.time.tie)] if given.time.tie else []
+        elif self.checking.graph[self.table].length != self.view.part:
+            order.insert(0, "part_timestamp")  # a part of the view spans several of what it reads
+        return [*order, *self._values()]
+
+    def _values(self) -> list[str]:
+        """The columns whose values decide among rows that nobody has said the order of: those that the query uses."""
         from partwise.definitions.translated import question
         from partwise.translation.api import with_part_columns
         from partwise.translation.patterns import plan_pattern
@@ -130,7 +143,7 @@ class _Pattern:
         stored = {given.name.lower(): tuple(self.checking.rows_of(self.table, Range(0, 0)).columns)}
         asked, tables = question(view, {given.name.lower(): given}, stored)
         plan = plan_pattern(asked, self.query, with_part_columns(tables[given.name.lower()]))
-        return [expression for expression, _ in plan.order] + [quoted(name) for name in plan.row_columns]
+        return [quoted(name) for name in plan.row_columns]
 
     def _condition(self, piece: Piece) -> _Condition:
         uses = columns(piece, [*self.names, *self.tables])

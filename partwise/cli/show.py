@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from partwise.parts import part_text
+from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,6 +93,12 @@ def moment_json(moment: float | None) -> str | None:
 def part_or_none(part: int | None, length: int, kind: str) -> str | None:
     """A dimension has a single part without a time."""
     return None if part is None or kind == "dimension" else part_text(part, length)
+
+
+def spans_text(parts: Parts, length: int) -> str:
+    """The first ranges of these parts, and how many more there are."""
+    shown = ", ".join(range_text(span, length) for span in parts.ranges[:3])
+    return f"{shown} and {len(parts.ranges) - 3} more ranges" if len(parts.ranges) > 3 else shown
 
 
 def number(value: int) -> str:

@@ -26,6 +26,7 @@ def source(
         *_columns(document.columns, node, report),
         *(() if "time" in without else _time_column(document, time, unit, node, report)),
         *_close(document, node, report),
+        *_late(document, node, report),
     ]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
     rule = document.close
@@ -150,6 +151,14 @@ def _time_column(
         yield report(where, "time-unit", f"{time} holds times ({kind}) and has no unit", f"write time: {time}")
     elif bad_type(kind) is None and (base(kind) in ("boolean", "binary", "variant") or "<" in kind):
         yield report(at, "bad-type", f"{time} is {kind}, which is no time", "a timestamp, a date, text or a number")
+
+
+def _late(document: SourceDocument, node: Node, report: Reporter) -> Iterator[Problem]:
+    """Parts of a Delta table are taken as they are: which of their rows came late, nobody can tell."""
+    if document.delta is not None and document.late.accept is not None:
+        at = node.walk(("late", "accept"))[0] or node.key("late") or node.pairs[0][0]
+        hint = "leave it away; `late: {future: ...}` works for both"
+        yield report(at, "keys-exclude", "late.accept is for files, not for a Delta table that others write", hint)
 
 
 def _close(document: SourceDocument, node: Node, report: Reporter) -> Iterator[Problem]:

@@ -96,7 +96,8 @@ class LateRule(_Strict):
     """Which rows are too old or too new to be believed. They go to quarantine, and nothing is dropped."""
 
     accept: Duration | None = Field(
-        None, description="Rows older than this go to quarantine. Without it any lateness is accepted."
+        None,
+        description="Rows older than this go to quarantine. Without it any lateness is accepted. For `files` only.",
     )
     future: Duration = Field(
         "365 days",  # clocks and time zones are wrong by hours, typing errors and 9999-12-31 by years

@@ -87,7 +87,10 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A row that could not be placed. `row` is a line of CSV whose columns are `layout`, or JSON without one."""
+    """A row that could not be placed. `row` is a line of CSV whose columns are `layout`, or JSON without one.
+
+    `line` is where it stands in its file (of a Parquet file: which row it is), where that is known.
+    """
 
     source: str
     batch: str
@@ -98,6 +101,7 @@ class Quarantined:
     row: str
     layout: str | None
     at: float
+    line: int | None = None
 
 
 def intake_of(r: Reading, table: str) -> Intake:
@@ -140,9 +144,9 @@ def touched(w: Writing, table: str, files: Iterable[tuple[str, int, int]]) -> No
 
 
 def set_aside(
-    w: Writing, table: str, batch: str, rows: Sequence[tuple[int, str, str, str, str | None]], first: int
+    w: Writing, table: str, batch: str, rows: Sequence[tuple[int, str, str, str, str | None, int | None]], first: int
 ) -> None:
-    """Write rows (file id, file, reason, row, layout) into quarantine; they count once their batch is recorded."""
+    """Write rows (file id, file, reason, row, layout, line) into quarantine; they count once their batch is recorded."""
     w.on.execute(
         _QUARANTINE_ADD,
         [
@@ -155,10 +159,11 @@ def set_aside(
                 "reason": reason,
                 "row": text,
                 "layout": layout,
+                "line": line,
                 "at": w.at,
                 "kept": False,
             }
-            for n, (file_id, name, reason, text, layout) in enumerate(rows, first)
+            for n, (file_id, name, reason, text, layout, line) in enumerate(rows, first)
         ],
     )
 
@@ -166,7 +171,9 @@ def set_aside(
 def quarantined(r: Reading, table: str | None = None, limit: int | None = None) -> list[Quarantined]:
     chosen = _KEPT if table is None else _KEPT.where(quarantine.c.table == table)
     rows = r.on.execute(chosen if limit is None else chosen.limit(limit))
-    return [Quarantined(x.table, x.batch, x.n, x.file_id, x.file, x.reason, x.row, x.layout, x.at) for x in rows]
+    return [
+        Quarantined(x.table, x.batch, x.n, x.file_id, x.file, x.reason, x.row, x.layout, x.at, x.line) for x in rows
+    ]
 
 
 def quarantine_counts(r: Reading) -> dict[str, dict[str, int]]:

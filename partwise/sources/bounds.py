@@ -10,6 +10,9 @@ from partwise.sources.closing import MICROS
 #: Codes of reasons, as rows carry them through Spark; 0 is a row that can be placed. The first that fits counts.
 UNREADABLE, NO_TIME, BAD_TIME, NO_CALENDAR, TOO_OLD, TOO_NEW, EXPIRED = range(1, 8)
 
+#: Why rows wait that may be placed later, when their time has come.
+AHEAD = "further in the future"
+
 #: Years 1 to 9999, the times that every reader of the tables can show.
 FIRST_MICROS, LAST_MICROS = -62_135_596_800 * MICROS, 253_402_300_800 * MICROS - 1
 
@@ -45,7 +48,7 @@ def reason_text(code: int, limits: Bounds, length: int, time: str) -> str:
     if code == TOO_OLD:
         return f"older than late.accept ({duration_text(limits.accept or 0)})"
     if code == TOO_NEW:
-        return f"further in the future than late.future ({duration_text(limits.future or 0)})"
+        return f"{AHEAD} than late.future ({duration_text(limits.future or 0)})"
     assert code == EXPIRED
     floor = "" if limits.floor is None else f" ({part_text(limits.floor, length)})"
     return f"before the first part that is kept{floor}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from partwise.ledger.files import TakenFile
@@ -18,6 +19,7 @@ _ENDINGS: Mapping[str, Format] = {
     ".ndjson": "json",
     ".parquet": "parquet",
 }
+_MAGIC = re.compile(r"[*?[]")
 #: What programs call files that they are still writing.
 _UNFINISHED = re.compile(r"\.(tmp|temp|part|partial|crdownload|filepart|swp)$|~$", re.IGNORECASE)
 
@@ -45,9 +47,26 @@ def unfinished(name: str) -> bool:
     return base.startswith(("_", ".")) or bool(_UNFINISHED.search(base))
 
 
+def set_apart(name: str, pattern: str) -> bool:
+    """Whether a folder that the pattern does not name itself says that its files are none of ours: `_temporary`, `.x`."""
+    fixed = len(list(takewhile(lambda piece: not _MAGIC.search(piece), pattern.split("/"))))
+    return any(folder.startswith(("_", ".")) for folder in name.split("/")[fixed:-1])
+
+
 def to_read(listed: Iterable[Look], known: Mapping[str, TakenFile]) -> list[Look]:
     """Files that have to be looked into: new ones, and those whose size or time stamp is another one."""
     return [f for f in listed if (k := known.get(f.name)) is None or (k.size, k.mtime) != (f.size, f.mtime)]
+
+
+def newest(looks: Mapping[str, Look], known: Mapping[str, TakenFile]) -> tuple[dict[str, Look], dict[str, TakenFile]]:
+    """Of a dimension the file that may be its content, if any, and the one that is. An older file that is left when the
+    newest one disappears is not taken instead."""
+    current = max(known.values(), key=lambda f: f.id, default=None)
+    found = max(looks.values(), key=lambda f: (f.mtime, f.name), default=None)
+    if current is None or found is None:
+        return ({} if found is None else {found.name: found}), {}
+    old = found.name != current.name and (found.mtime, found.name) < (current.mtime, current.name)
+    return ({} if old else {found.name: found}), {current.name: current}
 
 
 def fresh(listed: Iterable[Look], settle: float, now: float) -> list[Look]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_sources
-from partwise.cli.show import as_json, plural, say
-from partwise.parts import Parts, part_text, range_text
+from partwise.cli.show import as_json, plural, say, spans_text
+from partwise.parts import Parts, part_text
 
 if TYPE_CHECKING:
     from partwise.tables import Table
@@ -83,9 +83,11 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
     said = [first or f"{plural(item.files, 'file')}, {plural(item.rows, 'row')}"]
     if table.kind == "source":
         if item.closed:
-            said.append(f"closed {_spans(item.closed, table.length)}")
+            said.append(f"closed {spans_text(item.closed, table.length)}")
         if item.late_rows:
-            said.append(f"{plural(item.late_rows, 'late row')} in {_spans(item.changed - item.closed, table.length)}")
+            said.append(
+                f"{plural(item.late_rows, 'late row')} in {spans_text(item.changed - item.closed, table.length)}"
+            )
     elif item.changed:
         said.append("changed")
     if item.quarantined:
@@ -105,8 +107,3 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
 
 def _one(table: Table, p: int) -> str:
     return f"[{part_text(p, table.length)}]" if table.kind == "source" else ""
-
-
-def _spans(parts: Parts, length: int) -> str:
-    shown = ", ".join(range_text(span, length) for span in parts.ranges[:3])
-    return f"{shown} and {len(parts.ranges) - 3} more" if len(parts.ranges) > 3 else shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.show import as_json, moment_text, plural, say, table
 from partwise.cli.stop import Stop, wrong_use
+
+if TYPE_CHECKING:
+    from partwise.ledger.files import Quarantined
 
 
 def command(
@@ -44,7 +47,7 @@ def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> 
 
     where = workspace_of(workspace)
     definitions = definitions_of(where, quiet=True)
-    name = table_of(definitions.graph(), definitions, source, "source").name if source else None
+    name = table_of(definitions.graph(), definitions, source, "source", "dimension").name if source else None
     if not where.has_ledger():
         as_json({"counts": {}, "rows": []}) if json else say("Nothing was set aside.")
         return
@@ -58,10 +61,15 @@ def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> 
         say("Nothing was set aside.")
         return
     zone = where.settings.timezone
-    shown = [(row.source, row.file or "", moment_text(row.at, zone), row.reason, row.row) for row in rows]
+    shown = [(row.source, _place(row), moment_text(row.at, zone), row.reason, row.row) for row in rows]
     table(("source", "file", "when", "reason", "row"), shown)
     total = sum(count for found in counts.values() for count in found.values())
     say(f"{plural(total, 'row')} set aside" + (f", {len(rows)} shown." if total > len(rows) else "."))
+
+
+def _place(row: Quarantined) -> str:
+    """The file and the line, as compilers write it."""
+    return row.file if row.line is None else f"{row.file}:{row.line}"
 
 
 def _release(source: str, workspace: str | None, json: bool) -> None:

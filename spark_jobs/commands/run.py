@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.show import plural, say
+from partwise.cli.show import plural, say, spans_text
 from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
@@ -158,18 +158,13 @@ def show(engine: Engine, report: Report) -> None:
         else:
             what = f"{plural(report.parts.count, 'part')}, {report.changed.count} changed"
         say(
-            f"  {report.table}[{_spans(report.parts, length)}]  {what}, {plural(report.rows, 'row')}, "
+            f"  {report.table}[{spans_text(report.parts, length)}]  {what}, {plural(report.rows, 'row')}, "
             f"{report.seconds:.1f} s: {report.reason}"
         )
     for message, parts in _alike(report.warned):
-        say(f"  {report.table}[{_spans(parts, length)}]  warning: {message}", "yellow")
+        say(f"  {report.table}[{spans_text(parts, length)}]  warning: {message}", "yellow")
     for message, parts in _alike(report.failed):
-        say(f"  {report.table}[{_spans(parts, length)}]  failed: {message}", "red")
-
-
-def _spans(parts: Parts, length: int) -> str:
-    shown = ", ".join(range_text(span, length) for span in parts.ranges[:3])
-    return f"{shown} and {len(parts.ranges) - 3} more ranges" if len(parts.ranges) > 3 else shown
+        say(f"  {report.table}[{spans_text(parts, length)}]  failed: {message}", "red")
 
 
 def _alike(messages: Mapping[int, str]) -> list[tuple[str, Parts]]:

@@ -20,7 +20,6 @@ from spark_jobs import read
 from spark_jobs.checks.source import HeldBack, checked_dimension, tell
 from spark_jobs.digest import digests, row_count
 from spark_jobs.ingest import rows as r
-from spark_jobs.ingest.find import listing, look
 from spark_jobs.ingest.job import Job
 from spark_jobs.ingest.links import linked
 from spark_jobs.ingest.load import find_new, hold_files, let_go, stage_all, unchanged
@@ -31,12 +30,11 @@ from spark_jobs.ingest.result import Ingested
 def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested:
     dimension = work.table
     assert isinstance(dimension, Dimension)
-    newest = _newest(work, dimension)
     taking = find_new(work.workspace, dimension, work, settle, failed)
     if taking.same:
         with work.engine.ledger.database.writing(work.engine.now()) as w:
             touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
-    chosen = [item for item in taking.files if item[1].name == newest]
+    chosen = taking.files
     if not chosen:
         let_go(work, taking.let_go, Parts.single(DIMENSION_PART))
         return Ingested(work.name, refused=taking.refused)
@@ -60,11 +58,6 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
     return Ingested(
         work.name, 1, done.rows, 0, seen.bad, changed=done.changed, refused=taking.refused, warned=done.warned
     )
-
-
-def _newest(work: Job, dimension: Dimension) -> str | None:
-    looks = look(listing(work.workspace, dimension.files)).values()
-    return max(looks, key=lambda f: (f.mtime, f.name)).name if looks else None
 
 
 class Replaced(NamedTuple):

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.sources.files import Format, Look, braces, format_of, fresh, growing, unfinished
+from partwise.sources.files import Format, Look, braces, format_of, fresh, growing, set_apart, unfinished
 from partwise.workspace import Workspace
+from spark_jobs.ingest.quoted import NeverClosed, Quotes, line_breaks_in
 
 _CHUNK = 1 << 20
 #: The first record of a CSV file, and the first lines of JSON, must end within so many bytes.
@@ -44,6 +45,7 @@ class Found:
     hash: str
     format: Format
     layout: tuple[tuple[str, str], ...]
+    broken: bool = False  # CSV with line breaks inside of quotation marks
 
     @property
     def name(self) -> str:
@@ -70,7 +72,7 @@ def matches(workspace: Workspace, pattern: str) -> dict[str, str]:
     # The folder of the workspace may have any name; only what the user wrote is a pattern.
     inside = located.startswith(root + os.sep)
     base, relative = (root, located[len(root) + 1 :]) if inside else ("/", located.lstrip("/"))
-    names = glob.glob(relative, root_dir=base, recursive=True)
+    names = [name for name in glob.glob(relative, root_dir=base, recursive=True) if not set_apart(name, relative)]
     if not glob.has_magic(relative) or os.path.lexists(os.path.join(base, relative)):
         names = [*names, relative]  # a name with brackets, written as it is
     paths = {name: os.path.join(base, name) for name in names}
@@ -104,27 +106,34 @@ def look_into(path: str, seen: Look) -> Found:
         raise BadFile(
             "the ending of its name is none of .csv, .json, .jsonl, .ndjson (each also with .gz) and .parquet"
         )
-    digest, head = _read(path, seen.name.lower().endswith(".gz"))
+    packed, broken = seen.name.lower().endswith(".gz"), False
+    quotes = Quotes() if kind == "csv" else None
+    digest, head = _read(path, packed, quotes)
     if kind == "csv":
         layout = _csv_columns(head)
+        # Only files that may have such values are looked at twice.
+        broken = quotes is not None and quotes.odd() and line_breaks(path, packed)
     elif kind == "json":
         layout = _json_columns(head)
     else:
         layout = _parquet_columns(path)
-    return Found(seen, path, digest, kind, layout)
+    return Found(seen, path, digest, kind, layout, broken)
 
 
-def _read(path: str, packed: bool) -> tuple[str, bytes]:
+def _read(path: str, packed: bool, quotes: Quotes | None) -> tuple[str, bytes]:
     hasher, head = hashlib.blake2b(digest_size=16), b""
     unpack = zlib.decompressobj(wbits=31) if packed else None
     with open(path, "rb") as file:
         while chunk := file.read(_CHUNK):
             hasher.update(chunk)
             if unpack is None:
+                text = chunk
                 head = head or chunk[:_HEAD]
             else:
                 text, unpack = _unpack(unpack, chunk)
                 head = head if len(head) >= _HEAD else (head + text)[:_HEAD]
+            if quotes is not None:
+                quotes.see(text)
     if unpack is not None and not unpack.eof:
         raise BadFile("the compressed file is cut off")
     return hasher.hexdigest(), head
@@ -142,6 +151,14 @@ def _unpack(unpack: Any, chunk: bytes) -> tuple[bytes, Any]:
     except zlib.error as why:
         raise BadFile(f"the compressed file is damaged: {why}") from None
     return out, unpack
+
+
+def line_breaks(path: str, packed: bool) -> bool:
+    """Whether a value has a line break inside. Raises BadFile."""
+    try:
+        return line_breaks_in(path, packed)
+    except NeverClosed as why:
+        raise BadFile(str(why)) from None
 
 
 def _csv_columns(head: bytes) -> tuple[tuple[str, str], ...]:

@@ -19,7 +19,7 @@ from partwise.ledger import files as ledger_files
 from partwise.ledger.commit import EMPTY
 from partwise.ledger.files import Delivery
 from partwise.parts import Parts
-from partwise.sources.bounds import Bounds
+from partwise.sources.bounds import Bounds, bounds
 from partwise.sources.sums import plus
 from partwise.storage import schema as schemas
 from partwise.workspace import Workspace
@@ -30,9 +30,9 @@ from spark_jobs.engine import Engine
 from spark_jobs.ingest import rows as r
 from spark_jobs.ingest.dimension import replace_content
 from spark_jobs.ingest.find import BadFile
+from spark_jobs.ingest.foreign_aside import Aside, Changed, all_aside, any_ahead, changed_aside
 from spark_jobs.ingest.job import Job, contents_of, shape_of
 from spark_jobs.ingest.publish import Change, publish
-from spark_jobs.ingest.quarantine import keep
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.ingest.rows import Shape
 from spark_jobs.ingest.watch import Vacuumed, Watched, in_time, look_at, rows_added_and_removed
@@ -52,11 +52,15 @@ def columns_of(engine: Engine, workspace: Workspace, table: Source | Dimension) 
 
 @dataclass(frozen=True)
 class Affected:
-    """Parts whose content differs; `bad` whether the rows that have no part do. None: everything is new."""
+    """Parts whose content differs; `bad` whether the rows that have no part do. None: everything is new.
+
+    `changed` are the rows that tell, if they can be told from the files that came and went.
+    """
 
     parts: Parts | None
     bad: bool
     note: str | None = None
+    changed: Changed | None = None
 
 
 def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
@@ -76,7 +80,8 @@ def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
     reason = f"version {watched.version} of {delta}"
     if isinstance(work.table, Dimension):
         return _whole(work, rows, shape, position, reason)
-    limits = Bounds(floor=work.state.floor)
+    # Without a bound ahead, one row of the year 9999 would close every part.
+    limits = bounds(None, work.engine.now(), None, work.table.late.future, work.state.floor)
     affected = _affected(work, watched, rows, shape, limits)
     if affected.parts is not None:
         affected = replace(affected, parts=affected.parts | again)
@@ -107,8 +112,8 @@ def _again(work: Job) -> Parts:
 def _whole(work: Job, rows: DataFrame, shape: Shape, position: Delivery, reason: str) -> Ingested:
     """A dimension: all of it, if it differs."""
     files = work.stage(r.placed(rows, shape, Bounds()).where(f"{r.WHY} = 0").drop(r.WHY, r.WHEN))
-    bad, dropped = _set_aside(work, rows, shape, Bounds()), _batches(work)
-    delivery = replace(position, batch=work.batch if bad else None, dropped=dropped)
+    aside = all_aside(work, rows, shape, Bounds())
+    delivery = replace(position, batch=aside.batch, dropped=aside.dropped)
     try:
         done = replace_content(work, files, delivery, reason)
     except HeldBack as why:
@@ -116,7 +121,7 @@ def _whole(work: Job, rows: DataFrame, shape: Shape, position: Delivery, reason:
         tell(work, why.found.values())
         work.settle(committed=False)
         return Ingested(work.name, failed=news)
-    return Ingested(work.name, 1, done.rows, 0, bad, changed=done.changed, warned=done.warned)
+    return Ingested(work.name, 1, done.rows, 0, aside.rows, changed=done.changed, warned=done.warned)
 
 
 def _told(work: Job, found: Checked) -> bool:
@@ -141,6 +146,7 @@ def fitted(rows: DataFrame, shape: Shape) -> DataFrame:
         F.lit(None).cast("string").alias(r.BAD),
         F.lit(0).alias(r.FILE),
         F.lit(None).cast("string").alias(r.LAYOUT),
+        F.lit(None).cast("long").alias(r.LINE),
     )
 
 
@@ -150,18 +156,22 @@ def _affected(work: Job, watched: Watched, rows: DataFrame, shape: Shape, limits
     if intake.position is None:
         return Affected(None, True)
     try:
-        added, removed = rows_added_and_removed(work.engine.spark, watched, intake)
+        files = rows_added_and_removed(work.engine.spark, watched, intake)
+        changed_files = Changed(*(None if rows is None else fitted(rows, shape) for rows in files))
         sums: list[dict[int | None, str]] = []
-        for frame in (added, removed):
+        for frame in (changed_files.added, changed_files.removed):
             if frame is None:
                 sums.append({})
                 continue
-            placed = r.placed(fitted(frame, shape), shape, limits)
+            placed = r.placed(frame, shape, limits)
             sums.append(dict(digests(placed, work.handle.schema, leave_out=r.NO_CONTENT)))
         after, before = sums
         net = {p: plus(after.get(p, EMPTY.digest), before.get(p, EMPTY.digest), -1) for p in {*after, *before}}
         changed = {p for p, digest in net.items() if digest != EMPTY.digest}
-        return Affected(Parts.single(*(p for p in changed if p is not None)), None in changed)
+        parts_changed = Parts.single(*(p for p in changed if p is not None))
+        if changed and any_ahead(work):
+            return Affected(parts_changed, True)
+        return Affected(parts_changed, None in changed, changed=changed_files)
     except (Vacuumed, *SPARK_ERRORS) as why:
         note = (
             f"what changed since version {intake.position} of the Delta table cannot be read any more "
@@ -197,11 +207,11 @@ def _copy(
     plan = storage.rewrite(work.handle, Parts.single(*before))
     kept = read.survivors(work.engine.spark, work.handle, plan)
     again = () if kept is None else work.stage(kept)
-    bad = _set_aside(work, rows, shape, limits) if affected.bad else 0
+    aside = _aside(work, rows, shape, limits, affected)
     arrived = {p: c.rows - before.get(p, EMPTY).rows for p, c in after.items()}
     delivery = Delivery(
-        batch=work.batch if bad else None,
-        dropped=_batches(work) if affected.bad else (),
+        batch=aside.batch,
+        dropped=aside.dropped,
         watermark=newest,
         origin=position.origin,
         position=position.position,
@@ -221,7 +231,7 @@ def _copy(
         1,
         rows_in,
         done.late_rows,
-        bad,
+        aside.rows,
         done.closed,
         done.changed,
         notes=[*notes, *done.notes],
@@ -230,12 +240,8 @@ def _copy(
     )
 
 
-def _set_aside(work: Job, rows: DataFrame, shape: Shape, limits: Bounds) -> int:
-    """All rows of the table that have no part take the place of those that were in quarantine before."""
-    placed = r.placed(rows, shape, limits, text=True)
-    return keep(work, placed, {0: work.table.delta or ""}, limits, 0)
-
-
-def _batches(work: Job) -> tuple[str, ...]:
-    with work.engine.ledger.database.reading() as reading:
-        return tuple(sorted({row.batch for row in ledger_files.quarantined(reading, work.name)}))
+def _aside(work: Job, rows: DataFrame, shape: Shape, limits: Bounds, affected: Affected) -> Aside:
+    if not affected.bad:
+        return Aside()
+    found = None if affected.changed is None else changed_aside(work, affected.changed, shape, limits)
+    return found or all_aside(work, rows, shape, limits)

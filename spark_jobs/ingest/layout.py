@@ -25,10 +25,11 @@ _ARROW_TIME = re.compile(r"timestamp\[.*\]|date\d+\[.*\]")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Files that one reader can read: a format, and the columns in the order of the file."""
+    """Files that one reader can read: a format, the columns in the order of the file, and whether values have line breaks."""
 
     format: str
     columns: tuple[tuple[str, str], ...]
+    broken: bool = False
 
     @property
     def has_rows(self) -> bool:
@@ -50,6 +51,7 @@ def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Lay
     if found.format == "json":
         if time is not None and found.layout and time.lower() not in have:
             raise BadFile(f"none of its first rows has {time}, the event time; they have {', '.join(sorted(have))}")
+        _check_keys(found, columns)
         return Layout("json", ())
     missing = [name for name in columns if name.lower() not in have]
     if missing:
@@ -61,7 +63,17 @@ def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Lay
         for name, kind in columns.items():
             if not _fits(have[name.lower()], kind):
                 raise BadFile(f"the column {name} is {have[name.lower()]} in the file, {kind} expected")
-    return Layout(found.format, found.layout)
+    return Layout(found.format, found.layout, found.broken)
+
+
+def _check_keys(found: Found, columns: Mapping[str, str]) -> None:
+    """Writers leave out what is NULL, so a key that is not there proves nothing; beside one that nobody declared it does."""
+    have, known = {name.lower() for name, _ in found.layout}, {name.lower() for name in columns}
+    missing = [name for name in columns if name.lower() not in have]
+    others = [name for name, _ in found.layout if name.lower() not in known]
+    if found.layout and missing and others:
+        hint = did_you_mean(missing[0], others, f"they have {', '.join(others)}, which is not declared")
+        raise BadFile(f"none of its first rows has {missing[0]}; {hint}")
 
 
 def _fits(arrow: str, declared: str) -> bool:

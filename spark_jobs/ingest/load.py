@@ -13,7 +13,7 @@ from partwise.ledger.checks import HeldFile, release_files
 from partwise.ledger.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
 from partwise.sources.bounds import Bounds, bounds
-from partwise.sources.files import Look, to_read
+from partwise.sources.files import Look, newest, to_read
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import File
 from partwise.workspace import Workspace
@@ -29,6 +29,7 @@ from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal
 from spark_jobs.ingest.result import Ingested
+from spark_jobs.read import union
 from spark_jobs.stage import ROWS_PER_FILE
 from spark_jobs.trouble import SPARK_ERRORS
 
@@ -190,7 +191,11 @@ def find_new(
     marker = table.close.marker if isinstance(table, Source) else None
     paths = listing(workspace, table.files, marker)
     looks = look(paths)
-    news = {f.name: f for f in to_read(looks.values(), work.state.files)}
+    known = work.state.files
+    if isinstance(table, Dimension):
+        # Files taken in before the last one are no content any more: delivered again, they are news.
+        looks, known = newest(looks, known)
+    news = {f.name: f for f in to_read(looks.values(), known)}
     # A held file that is no news is gone, or was taken in by a run that crashed before it could say so.
     gone = [name for name in work.state.held if name not in news]
     for name in settled(paths, news, settle):
@@ -205,8 +210,8 @@ def find_new(
             continue
         try:
             found = look_into(paths[name], seen)
-            known = work.state.files.get(name)
-            if known is not None and known.hash == found.hash:
+            before = known.get(name)
+            if before is not None and before.hash == found.hash:
                 taking.same.append(seen)
                 taking.let_go += [name] if name in work.state.held else []  # its last content is back
                 continue
@@ -274,13 +279,6 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
             raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
         work.engine.passed("set aside")
     return files, Seen(found["n"], found["bad"], found["newest"])
-
-
-def union(frames: Sequence[DataFrame]) -> DataFrame:
-    first, *others = frames
-    for other in others:
-        first = first.unionByName(other)
-    return first
 
 
 def _expected(files: object) -> int:

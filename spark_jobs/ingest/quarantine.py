@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 
 from pyspark.sql import DataFrame
@@ -17,44 +17,55 @@ from partwise.sources.sums import changed as contents_after
 from spark_jobs.ingest import rows as r
 from spark_jobs.ingest.find import Found
 from spark_jobs.ingest.job import Job, shape_of
+from spark_jobs.ingest.layout import Layout
+from spark_jobs.ingest.lines import SetAside, by_file, located
 from spark_jobs.ingest.links import Linked
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.result import Ingested
+from spark_jobs.read import union
 
 #: Rows that are written to the ledger at once.
 _AT_ONCE = 5_000
 
 
-@dataclass(frozen=True)
-class SetAside:
-    """A row on its way into quarantine."""
-
-    file_id: int
-    why: int
-    text: str
-    layout: str | None
-
-
 def set_aside(work: Job, links: Linked, ids: dict[int, Found], bad: Sequence[int], limits: Bounds) -> int:
     """Read the files with bad rows again and keep those rows; they count once the batch is committed."""
-    groups: dict[object, list[str]] = {}
+    groups: dict[Layout, list[str]] = {}
     for number in bad:
         layout, path = links.paths[number]
         groups.setdefault(layout, []).append(path)
     shape, count = shape_of(work.table), 0
     for layout, paths in groups.items():
-        found = r.placed(r.read(work.engine.spark, layout, paths, shape), shape, limits, text=True)  # type: ignore[arg-type]
-        count += keep(work, found, {n: f.name for n, f in ids.items()}, limits, count)
+        found = r.placed(r.read(work.engine.spark, layout, paths, shape, numbered=True), shape, limits, text=True)
+        find = partial(_find, ids, layout, r.telling(shape))
+        count += keep(work, found, {n: f.name for n, f in ids.items()}, limits, count, find)
     return count
 
 
-def keep(work: Job, placed: DataFrame, names: dict[int, str], limits: Bounds, first: int) -> int:
-    """Write the bad ones of these rows to the ledger; returns how many there were."""
-    rows = placed.where(F.col(r.WHY) != 0).select(r.FILE, r.WHY, r.TEXT, r.LAYOUT).toLocalIterator()
+def _find(ids: dict[int, Found], layout: Layout, telling: Sequence[str], rows: Sequence[SetAside]) -> list[SetAside]:
+    return [row for number, some in by_file(rows).items() for row in located(some, ids[number], layout, telling)]
+
+
+def keep(
+    work: Job,
+    placed: DataFrame,
+    names: dict[int, str],
+    limits: Bounds,
+    first: int,
+    find: Callable[[Sequence[SetAside]], list[SetAside]] = list,
+) -> int:
+    """Write the bad ones of these rows to the ledger; returns how many there were. `find` looks up their lines."""
+    bad = placed.where(F.col(r.WHY) != 0).select(r.FILE, r.WHY, r.TEXT, r.LAYOUT, r.LINE, r.RAW).toLocalIterator()
+    rows = (SetAside(*row) for row in bad)
     time = work.table.time.column if isinstance(work.table, Source) else ""
     length, count = shape_of(work.table).length, 0
     while some := list(islice(rows, _AT_ONCE)):
-        texts = [(x[0], names[x[0]], reason_text(x[1], limits, length, time), x[2], x[3]) for x in some]
+        # Lines are told apart by their order, so all rows of a file have to be there.
+        known = find(some) if not count and len(some) < _AT_ONCE else some
+        texts = [
+            (x.file_id, names[x.file_id], reason_text(x.why, limits, length, time), x.text, x.layout, x.line)
+            for x in known
+        ]
         with work.engine.ledger.database.writing(work.engine.now()) as w:
             ledger_files.set_aside(w, work.name, work.batch, texts, first + count)
         count += len(some)
@@ -69,21 +80,22 @@ def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
     """
     spark, shape = work.engine.spark, shape_of(work.table)
     limits = Bounds(floor=work.state.floor)
-    by_layout: dict[str | None, list[tuple[str, int]]] = {}
+    by_layout: dict[str | None, list[tuple[str, int, int | None]]] = {}
     for row in waiting:
-        by_layout.setdefault(row.layout, []).append((row.row, row.file_id))
+        by_layout.setdefault(row.layout, []).append((row.row, row.file_id, row.line))
     names = {row.file_id: row.file for row in waiting}
     parsed = [
         r.placed(
-            r.again(spark.createDataFrame(found, "text string, file int"), layout, shape), shape, limits, text=True
+            r.again(spark.createDataFrame(found, f"{r.TEXT} string, {r.FILE} int, {r.LINE} long"), layout, shape),
+            shape,
+            limits,
+            text=True,
         )
         for layout, found in by_layout.items()
     ]
-    frame = parsed[0]
-    for other in parsed[1:]:
-        frame = frame.unionByName(other)
+    frame = union(parsed)
     good = frame.where(F.col(r.WHY) == 0)
-    files = work.stage(good.drop(r.WHY, r.WHEN, r.TEXT, r.LAYOUT), expected=len(waiting))
+    files = work.stage(good.drop(r.WHY, r.WHEN, r.TEXT, r.LAYOUT, r.LINE, r.RAW), expected=len(waiting))
     added = work.digests(files)
     rows = sum(int(d.partition(":")[0]) for d in added.values())
     left = keep(work, frame, names, limits, 0) if rows < len(waiting) else 0

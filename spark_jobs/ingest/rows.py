@@ -17,9 +17,11 @@ from partwise.sources.closing import MICROS
 from partwise.storage import schema as schemas
 from spark_jobs.ingest.find import NANOS
 from spark_jobs.ingest.layout import TIMES, Layout
+from spark_jobs.read import literal
 
 FILE = "_file"
-BAD, WHY, WHEN, TEXT, LAYOUT = "__bad", "__why", "__when", "__text", "__layout"
+BAD, WHY, WHEN, TEXT, LAYOUT, LINE = "__bad", "__why", "__when", "__text", "__layout", "__line"
+RAW = "__raw"
 #: Columns of the table that say where a row came from: no content.
 NO_CONTENT = (FILE,)
 _CSV = {"header": "true", "escape": '"', "columnPruning": "false", "columnNameOfCorruptRecord": BAD}
@@ -57,13 +59,16 @@ def stored_schema(spark: SparkSession, columns: Mapping[str, str], parts: bool) 
     return schemas.normal(json.dumps(spark.sql(f"SELECT {types}").schema.jsonValue()))
 
 
-def read(spark: SparkSession, layout: Layout, paths: Sequence[str], shape: Shape) -> DataFrame:
-    """The rows of files of one layout, as they are: declared columns (times as text), the file's id, `__bad`."""
+def read(spark: SparkSession, layout: Layout, paths: Sequence[str], shape: Shape, numbered: bool = False) -> DataFrame:
+    """The rows of files of one layout, as they are: declared columns (times as text), the file's id, `__bad`.
+
+    `numbered`: with the number of the row, where Spark knows it.
+    """
     safe = [literal(path) for path in paths]
     if layout.format == "parquet":
         rows = _parquet(spark, layout, safe)
     elif layout.format == "csv":
-        rows = spark.read.schema(read_schema(shape, layout)).options(**_CSV).csv(safe)
+        rows = spark.read.schema(read_schema(shape, layout)).options(**_CSV, multiLine=layout.broken).csv(safe)
     else:
         rows = spark.read.schema(read_schema(shape, layout)).options(**_JSON).json(safe)
     header = json.dumps([name for name, _ in layout.columns]) if layout.format == "csv" else None
@@ -71,6 +76,9 @@ def read(spark: SparkSession, layout: Layout, paths: Sequence[str], shape: Shape
         "*",
         F.expr("cast(substring_index(_metadata.file_name, '.', 1) as int)").alias(FILE),
         F.lit(header).cast("string").alias(LAYOUT),
+        F.expr("_metadata.row_index + 1" if numbered and layout.format == "parquet" else "NULL")
+        .cast("long")
+        .alias(LINE),
     )
 
 
@@ -88,23 +96,21 @@ def _parquet(spark: SparkSession, layout: Layout, paths: Sequence[str]) -> DataF
 
 
 def again(rows: DataFrame, layout: str | None, shape: Shape) -> DataFrame:
-    """Quarantined rows (`text`, `file`) read like the files that they came from."""
+    """Quarantined rows (text, file and line) read like the files that they came from."""
     if layout is None:
         kind, options, parse = Layout("json", ()), _JSON, F.from_json
     else:
         kind, options, parse = Layout("csv", tuple((name, "string") for name in json.loads(layout))), _CSV, F.from_csv
     schema = read_schema(shape, kind)
-    parsed = rows.select(parse("text", schema, {**options, "mode": "PERMISSIVE"}).alias("r"), "file").select(
-        "r.*", "file"
-    )
-    return _known(parsed, shape, "file").select(
-        "*", F.col("file").alias(FILE), F.lit(layout).cast("string").alias(LAYOUT)
-    )
+    parsed = rows.select(parse(TEXT, schema, {**options, "mode": "PERMISSIVE"}).alias("__row"), TEXT, FILE, LINE)
+    known = _known(parsed.select("__row.*", TEXT, FILE, LINE), shape, TEXT, FILE, LINE)
+    return known.withColumn(LAYOUT, F.lit(layout).cast("string"))
 
 
 def _known(rows: DataFrame, shape: Shape, *more: str) -> DataFrame:
-    have = {name.lower(): name for name in rows.columns}
-    chosen = [F.col(schemas.quoted(have[name.lower()])).alias(name) for name in shape.columns]
+    """The declared columns. Rows that were set aside before a column was declared do not have it."""
+    have = {name.lower(): F.col(schemas.quoted(name)) for name in rows.columns}
+    chosen = [have.get(name.lower(), F.lit(None)).alias(name) for name in shape.columns]
     return rows.select(*chosen, BAD, *more) if more else rows.select(*chosen, BAD, "_metadata")
 
 
@@ -116,6 +122,12 @@ def read_schema(shape: Shape, layout: Layout) -> str:
 
 def _read_type(declared: str | None) -> str:
     return "string" if declared is None or base(declared) in TIMES else stored_type(declared)
+
+
+def telling(shape: Shape) -> list[str]:
+    """Columns that decide, of rows that Spark can read, which have a part: those read as text, and the event time."""
+    time = shape.time.column.lower() if shape.time else None
+    return [n for n, kind in shape.columns.items() if _read_type(kind) == "string" or n.lower() == time]
 
 
 def placed(rows: DataFrame, shape: Shape, limits: Bounds, text: bool = False) -> DataFrame:
@@ -139,10 +151,12 @@ def placed(rows: DataFrame, shape: Shape, limits: Bounds, text: bool = False) ->
         when = _micros(schemas.quoted(time), raw[time], shape.time)
         why = _why(wrong, _given(schemas.quoted(time), raw[time]), limits, shape.length)
     columns = [f"{value} AS {schemas.quoted(name)}" for name, value in stored.items()]
-    kept = [
-        f"coalesce({BAD}, {_as_json(rows, shape)}) AS {TEXT}",
-        f"CASE WHEN {BAD} IS NOT NULL THEN {LAYOUT} END AS {LAYOUT}",
-    ]
+    if TEXT in raw:
+        kept = [TEXT, LAYOUT, LINE, f"true AS {RAW}"]  # it was in quarantine before, and stays as it is
+    else:
+        text_ = f"coalesce({BAD}, {_as_json(rows, shape)}) AS {TEXT}"
+        kept = [text_, f"CASE WHEN {BAD} IS NOT NULL THEN {LAYOUT} END AS {LAYOUT}", LINE]
+        kept.append(f"{BAD} IS NOT NULL AS {RAW}")
     # The event time is computed once, below the columns that use it.
     timed = rows.selectExpr("*", f"{when} AS {WHEN}")
     found = timed.selectExpr(f"{why} AS {WHY}", WHEN, *columns, FILE, *(kept if text else ()))
@@ -201,8 +215,3 @@ def _why(wrong: list[str], given: str, limits: Bounds, length: int) -> str:
 def _as_json(rows: DataFrame, shape: Shape) -> str:
     fields = ", ".join(schemas.quoted(name) for name in shape.columns)
     return f"to_json(struct({fields}), {_AS_JSON})"
-
-
-def literal(path: str) -> str:
-    """The folder of the workspace may have any name; Spark takes some letters for patterns."""
-    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in path)

@@ -15,18 +15,19 @@ from pyspark.sql.types import StructType
 
 from partwise.definitions.column_types import NUMBERS, base
 from partwise.ledger.files import Intake
-from partwise.parts import Parts
+from partwise.parts import Parts, Range
 from partwise.sources.foreign import Difference, ForeignFile, difference, only_moved
 from partwise.storage import log
 from partwise.storage import schema as schemas
 from partwise.storage.files import folder
 from spark_jobs import read
 from spark_jobs.ingest.find import BadFile
-from spark_jobs.ingest.rows import Shape, literal
+from spark_jobs.ingest.rows import Shape
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 #: More partitions than this are read through Delta itself.
 _MOST_GROUPS = 100
+_DAY = 86_400
 #: More ranges of time than this are read as one.
 _MOST_RANGES = 20
 
@@ -121,10 +122,7 @@ def _rows(spark: SparkSession, watched: Watched, version: int, files: Sequence[F
         names = [os.path.basename(file.path) for file in files]
         return table.where(F.substring_index(F.col("_metadata.file_path"), "/", -1).isin(names))
     frames = [_plain(spark, table.schema, partition, paths) for partition, paths in groups.items()]
-    first, *others = frames
-    for other in others:
-        first = first.unionByName(other)
-    return first
+    return read.union(frames)
 
 
 def _plain(
@@ -133,7 +131,7 @@ def _plain(
     """Parquet files as they are; the columns of their partition stand in the log alone."""
     values = dict(partition)
     stored = StructType([field for field in schema if field.name not in values])
-    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(literal, paths))
+    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(read.literal, paths))
     for name, value in values.items():
         rows = rows.withColumn(name, F.lit(value).cast(schema[name].dataType))
     return rows
@@ -155,6 +153,12 @@ def in_time(rows: DataFrame, shape: Shape, wanted: Parts) -> Column:
     spans = wanted.ranges if len(wanted.ranges) <= _MOST_RANGES else Parts.of((wanted.first, wanted.last)).ranges
     if kind == "timestamp" and shape.time.unit is None:
         edge = "timestamp_seconds({})"
+    elif kind == "timestamp_ntz" and shape.time.unit is None:
+        edge = "CAST(timestamp_seconds({}) AS timestamp_ntz)"
+    elif kind == "date" and shape.time.unit is None:
+        # A day belongs to the part that its midnight is in: the days around a part are enough.
+        edge = "CAST(timestamp_seconds({}) AS date)"
+        spans = tuple(Range(lo, hi + -(-_DAY // shape.length)) for lo, hi in spans)
     elif base(kind) in NUMBERS and shape.time.unit is not None:
         edge = "{}" if shape.time.unit == "seconds" else "{}000"
     else:

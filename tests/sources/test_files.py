@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from partwise.ledger.commit import EMPTY, Content, Entry
 from partwise.ledger.files import Delivery, TakenFile
 from partwise.sources.bounds import bounds, reason_text
-from partwise.sources.files import Look, braces, format_of, fresh, growing, to_read, unfinished
+from partwise.sources.files import Look, braces, format_of, fresh, growing, newest, set_apart, to_read, unfinished
 from partwise.sources.sums import changed, plus
 
 
@@ -29,6 +29,32 @@ def test_names_of_files_that_are_being_written(name: str) -> None:
 @pytest.mark.parametrize("name", ["a.csv", "x/a_.csv", "_x/a.csv", "tmp.csv", "a.tmp.csv"])
 def test_names_of_files_that_are_ready(name: str) -> None:
     assert not unfinished(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "apart"),
+    [
+        ("landing/_temporary/a.csv", "landing/**/*.csv", True),
+        ("landing/x/.hidden/a.csv", "landing/*/.hidden/*.csv", True),
+        ("landing/_x/y/a.csv", "landing/*/*/a.csv", True),
+        ("landing/x/a.csv", "landing/**/*.csv", False),
+        ("_landing/a.csv", "_landing/*.csv", False),  # the user named it
+        ("landing/_a.csv", "landing/*.csv", False),  # the name of a file tells another thing
+    ],
+)
+def test_folders_that_are_none_of_ours(name: str, pattern: str, apart: bool) -> None:
+    assert set_apart(name, pattern) is apart
+
+
+def test_the_newest_file_of_a_dimension() -> None:
+    looks = {"a": Look("a", 1, 5), "b": Look("b", 1, 7)}
+    a, b = TakenFile(1, "a", 1, 5, "h"), TakenFile(2, "b", 1, 7, "h")
+    assert newest(looks, {}) == ({"b": looks["b"]}, {})
+    assert newest(looks, {"a": a, "b": b}) == ({"b": looks["b"]}, {"b": b})
+    again = {**looks, "a": Look("a", 1, 9)}
+    assert newest(again, {"a": a, "b": b}) == ({"a": again["a"]}, {"b": b})
+    assert newest({"a": looks["a"]}, {"a": a, "b": b}) == ({}, {"b": b})  # b disappeared
+    assert newest({}, {"b": b})[0] == {}
 
 
 def test_only_what_looks_different_is_read() -> None:

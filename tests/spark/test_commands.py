@@ -85,6 +85,8 @@ def test_a_day_at_the_shell(call: Shell, tmp_path: Path) -> None:
     sales = json.loads(call("status", "--json"))["tables"][0]
     assert (sales["table"], sales["late"], sales["quarantined"]) == ("sales", 1, 0)
     assert "late rows" in call("status")
+    assert json.loads(call("status", "sold", "--json"))["path"] == str(tmp_path / "warehouse" / "sold")
+    assert f"other readers: {tmp_path}/warehouse/sold" in call("status", "sold").replace("\n", "")
     assert call("query", total, "--csv").split() == ["pieces", "11"]
     assert json.loads(call("query", total, "--json", "--as-of", before)) == [{"pieces": 6}]
     call("query", total, "--as-of", "2020-01-01", code=1)
@@ -100,8 +102,10 @@ def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Shell,
     loaded = json.loads(call("ingest", "--json"))["sources"][0]
     assert (loaded["rows"], loaded["quarantined"]) == (5, 1)
     found = json.loads(call("quarantine", "sales", "--json"))
-    assert [row["file"] for row in found["rows"]] == ["landing/sales2.csv"]
-    assert "yesterday" in call("quarantine")
+    assert [(row["file"], row["line"], row["row"]) for row in found["rows"]] == [
+        ("landing/sales2.csv", 2, "yesterday,tea,5")
+    ]
+    assert "landing/sales2.csv:2" in call("quarantine")
     assert "1 row cannot be placed and stays set aside" in call("quarantine", "release", "sales")
     assert json.loads(call("status", "--json"))["tables"][0]["quarantined"] == 1
     assert "sales: 1 row set aside" in call("status")

@@ -158,11 +158,16 @@ def test_files_that_are_refused_or_left_alone(world: World) -> None:
     world.put("m/cut.parquet", b"PAR1abc")
     pq.write_table(pa.table({"event_time": [1], "src": ["a"], "loss": [1.0]}), world.put("m/number.parquet", ""))
     world.put("m/what.xyz", "")
+    world.put("m/open.csv", f'event_time,loss,src\n{text(0)},1,x\n{text(0)},1,"never closed\n{text(0)},1,y\n')
+    world.put("m/keys.json", f'{{"event_time": "{text(0)}", "sorc": "a"}}\n')
+    world.put("m/_temporary/0/half.csv", f"event_time,src,loss\n{text(0)},half,1\n")
     done = world.ingest()
     assert done.files == 1
     assert world.minutes() == [(0, "x", 1.0), (2, "x", 1.0)]
     said = {Path(name).name: message for name, message in done.refused}
-    assert set(said) == {"missing.csv", "twice.csv", "cut.csv.gz", "damaged.csv.gz", "words.json", "array.json", "other.json", "cut.parquet", "number.parquet", "what.xyz"}  # fmt: skip
+    assert set(said) == {"missing.csv", "twice.csv", "cut.csv.gz", "damaged.csv.gz", "words.json", "array.json", "other.json", "cut.parquet", "number.parquet", "what.xyz", "open.csv", "keys.json"}  # fmt: skip
+    assert said["open.csv"] == "a quotation mark in line 3 is never closed"
+    assert said["keys.json"] == "none of its first rows has src; did you mean sorc?"
     assert said["missing.csv"] == "the column src is missing; did you mean sorc?"
     assert "cut off" in said["cut.csv.gz"]
     assert "damaged" in said["damaged.csv.gz"]
@@ -187,7 +192,7 @@ def test_times_are_placed_exactly_or_set_aside(world: World) -> None:
     good = ["1969-12-31T23:59:59.999999", "1970-01-01", "2026-10-03 12:00:30+02:00", "2026-10-03T10:00:30Z", " 2026-10-03T10:00:30 ", "0001-01-01T00:00:00", "9999-12-31T23:59:59.999999"]  # fmt: skip
     bad = [time for time, _ in TIMES]
     lines = [f'"{time}",{at},1' for at, time in enumerate([*good, *bad])]
-    lines += [f"{text(0)},few", f"{text(0)},many,1,2", f"{text(0)},number,1x", f'{text(0)},"open']
+    lines += [f"{text(0)},few", f"{text(0)},many,1,2", f"{text(0)},number,1x", f'{text(0)},5" pipe']
     world.put("m/a.csv", "\n".join(["event_time,src,loss", *lines]))
     done = world.ingest()
     assert (done.rows, done.quarantined, done.closed) == (len(good), len(bad) + 4, world.parts())
@@ -283,6 +288,21 @@ def test_unreadable_rows_can_be_released_after_the_definition_is_corrected(world
     assert (done.rows, done.quarantined, len(world.aside())) == (1, 1, 1)
     assert world.minutes() == [(0, "x", 1.0), (0, "y", 2.5), (2, "w", 1.0)]
     world.check()
+
+
+def test_columns_may_have_the_names_of_what_quarantine_keeps(world: World) -> None:
+    kinds = "src: string, loss: int, text: string, line: int, file: string"
+    world.define(DEFINITION.replace("src: string, loss: double", kinds))
+    world.put("m/a.csv", f"event_time,src,loss,text,line,file\n{text(0)},x,1x,a,7,f\n{text(2)},y,1,b,8,g\n")
+    assert world.ingest().quarantined == 1
+    # A column that the file did not have is NULL in what is released, as in rows that were there.
+    world.define(DEFINITION.replace("src: string, loss: double", kinds.replace("loss: int", "more: int, loss: string")))
+    world.ingest()
+    assert world.release().rows == 1
+    assert world.rows(columns="loss, more, text, line, file") == [
+        ("1", None, "b", 8, "g"),
+        ("1x", None, "a", 7, "f"),
+    ]
 
 
 def test_columns_added_removed_and_of_another_type(world: World) -> None:
@@ -399,6 +419,38 @@ def test_dimensions_are_replaced_and_stay_when_nothing_changes(world: World) -> 
     assert world.ingest().changed
     assert world.rows("nodes", "node, n") == [("c", 3)]
     assert not world.ingest().changed
+
+
+def test_an_older_file_of_a_dimension_delivered_again_is_its_content(world: World) -> None:
+    world.define("dimension: nodes\ncolumns: {node: string, n: int}\nfiles: landing/nodes*.csv\n")
+    for name, node in (("nodes_1.csv", "a"), ("nodes_2.csv", "b"), ("nodes_1.csv", "a")):
+        last = world.put(name, f"node,n\n{node},1\n")
+        assert world.ingest().changed
+        assert world.rows("nodes", "node, n") == [(node, 1)]
+        assert world.ingest().files == 0
+    last.unlink()  # what is left is older: nothing changes
+    assert world.ingest().files == 0
+
+
+def test_line_breaks_in_values(world: World) -> None:
+    """The string is the last column: half of it would be a row of the right length."""
+    world.define(DEFINITION.replace("src: string, loss: double", "loss: double, src: string") + "close: manual\n")
+    head = "event_time,loss,src"
+    world.put("m/plain.csv", f'{head}\n{text(0)},1,"say ""hi"""\n{text(0)},1,5" pipe\n')
+    world.put(
+        "m/broken.csv", f'{head}\n{text(0)},1,"one\ntwo"\r\n{text(0)},x,"bad\nnumber"\n{text(1)},2,"a,\r\n""b"""\n'
+    )
+    world.put("m/packed.csv.gz", gzip.compress(f'{head}\n{text(2)},3,"gz\n"\n'.encode()))
+    done = world.ingest()
+    assert (done.rows, done.quarantined, done.refused) == (5, 1, [])
+    assert sorted(src for _, src, _ in world.minutes()) == sorted(
+        ['say "hi"', '5" pipe', "one\ntwo", 'a,\r\n"b"', "gz\n"]
+    )
+    assert [row for _, row in world.aside()] == [f'{text(0)},x,"bad\nnumber"']
+    world.define(DEFINITION.replace("src: string, loss: double", "loss: string, src: string") + "close: manual\n")
+    world.ingest()
+    assert world.release().rows == 1
+    assert (0, "bad\nnumber", "x") in world.minutes()
 
 
 def test_thousands_of_files_are_one_pass_and_one_commit(world: World) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
+from partwise.definitions.definitions import Time
+from partwise.parts import Parts
+from spark_jobs.ingest import foreign
+from spark_jobs.ingest.rows import Shape
+from spark_jobs.ingest.watch import in_time
 from tests.spark.landing import DAY, World, text
 
 pytestmark = pytest.mark.spark
@@ -114,15 +118,81 @@ def test_deletion_vectors_partitions_and_rows_without_a_time(world: World) -> No
     assert world.aside() == []
 
 
+def test_one_row_far_ahead_closes_nothing_and_waits(world: World) -> None:
+    owner = Owner(world)
+    world.define(DEFINITION.replace("delta: other", f"delta: {owner.path}").replace("manual", "{delay: 1 minute}"))
+    owner.sql("CREATE TABLE OTHER (event_time timestamp, src string, loss double) USING delta")
+    ahead = "SELECT timestamp '9999-12-31', 'ahead', 1D"
+    owner.sql("INSERT INTO OTHER " + owner.rows((0, "a", 1), (1, "a", 2), (2, "a", 3)) + f" UNION ALL {ahead}")
+    done = world.ingest()
+    assert (done.rows, done.quarantined) == (3, 1)
+    assert world.closed() == [0]
+    assert [why for why, _ in world.aside()] == ["further in the future than late.future (365 days)"]
+    world.check()
+    owner.sql("DELETE FROM OTHER WHERE src = 'ahead'")
+    assert world.ingest().refused == []
+    assert world.aside() == []
+    assert world.closed() == [0]
+
+
+def test_rows_without_a_part_are_looked_for_in_changed_files_alone(
+    world: World, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follows(world, owner)
+
+    def everything(*given: object) -> None:
+        raise AssertionError("looked at all rows")
+
+    monkeypatch.setattr(foreign, "all_aside", everything)
+    for src in ("c", "d", "d"):
+        owner.sql(f"INSERT INTO OTHER SELECT CAST(NULL AS timestamp), '{src}', 1D")
+        assert world.ingest().quarantined == 1
+    owner.sql("DELETE FROM OTHER WHERE src = 'c'")
+    follows(world, owner)
+    assert len(world.aside()) == 2
+    owner.sql("OPTIMIZE OTHER")
+    owner.sql("UPDATE OTHER SET loss = 2 WHERE src = 'd'")
+    follows(world, owner)
+    assert ['"loss":2.0' in row for _, row in world.aside()] == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp_ntz"])
+def test_changes_of_dates_and_local_times_read_no_more_than_they_must(world: World, kind: str) -> None:
+    owner = Owner(world)
+    world.define(DEFINITION.replace("delta: other", f"delta: {owner.path}").replace("1 minute", "12 hours"))
+    owner.sql(f"CREATE TABLE OTHER (event_time {kind}, src string) USING delta")
+    owner.sql(
+        "INSERT INTO OTHER SELECT CAST(d AS "
+        + kind
+        + "), 'a' FROM VALUES ('2026-10-01'), ('2026-10-02'), ('2026-10-03') AS v(d)"
+    )
+    assert world.ingest().rows == 3
+    owner.sql("INSERT INTO OTHER SELECT CAST('2026-10-02' AS " + kind + "), 'b'")
+    assert world.ingest().rows == 1
+    assert [src for _, src in world.rows(columns="part, src")] == ["a", "a", "b", "a"]
+    world.check()
+    found = foreign_rows_in(owner, world)
+    assert found == ["a", "b"]
+
+
+def foreign_rows_in(owner: Owner, world: World) -> list[str]:
+    """What the condition on the event time leaves of the table for the second day."""
+    rows = world.spark.sql(f"SELECT event_time, src FROM delta.`{owner.path}`")
+    length = 12 * 3600
+    second = 1_790_899_200 // length  # 2026-10-02T00:00
+    shape = Shape({"event_time": "timestamp", "src": "string"}, Time("event_time"), length)
+    return sorted(row[1] for row in rows.where(in_time(rows, shape, Parts.single(second))).collect())
+
+
 def test_history_that_is_gone_is_replaced_by_comparing(world: World, owner: Owner) -> None:
     world.ingest()
     owner.sql("UPDATE OTHER SET loss = 9 WHERE src = 'b'")
-    live = {
-        row[0] for row in world.spark.sql(f"SELECT DISTINCT _metadata.file_path FROM delta.`{owner.path}`").collect()
-    }
-    for path in Path(owner.path).glob("*.parquet"):
-        if not any(name.endswith(path.name) for name in live):
-            path.unlink()  # as VACUUM does
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    world.spark.conf.set(check, "false")
+    files = len(list(owner.path.glob("*.parquet")))
+    owner.sql("VACUUM OTHER RETAIN 0 HOURS")
+    world.spark.conf.unset(check)
+    assert len(list(owner.path.glob("*.parquet"))) < files
     done = world.ingest()
     assert "was vacuumed" in done.notes[0]
     assert "compared by digests" in done.notes[0]
