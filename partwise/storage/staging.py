@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from partwise.storage import log
 from partwise.storage.files import Folder, folder
@@ -46,8 +47,12 @@ def staged(path: str, step: str) -> tuple[File, ...]:
 
 
 def finish(path: str, step: str) -> None:
-    """After the commit: the files are the table's now."""
-    folder(path).delete(f"{_NOTES}/{step}")
+    """After the commit: the files are the table's now. A folder of empty files, of which it took none, goes."""
+    root = folder(path)
+    actions = _follower(root, step)
+    if actions is not None and not _names(actions, step):
+        root.delete(folder_of(step))
+    root.delete(f"{_NOTES}/{step}")
 
 
 def discard(path: str, step: str) -> None:
@@ -91,11 +96,24 @@ def sweep(path: str, keep: Collection[str], *, older_than: timedelta, now: datet
 
 def _committed(root: Folder, step: str) -> bool:
     """Whether the log names, or may once have named, the files of this step."""
-    note = root.read(f"{_NOTES}/{step}")
-    if note is None or not note.strip().isdigit():
+    if _begun_at(root, step) is None:
         return False  # the note is written before anything is staged
-    actions = log.actions_of(root, int(note) + 1)
-    if actions is None:
-        return True  # the log file is cleaned away: keep, older versions may need the files
+    actions = _follower(root, step)
+    # The log file is cleaned away: keep, older versions may need the files.
+    return actions is None or _names(actions, step)
+
+
+def _begun_at(root: Folder, step: str) -> int | None:
+    note = root.read(f"{_NOTES}/{step}")
+    return int(note) if note is not None and note.strip().isdigit() else None
+
+
+def _follower(root: Folder, step: str) -> list[dict[str, Any]] | None:
+    """What the only version says that this step could have committed; None where that cannot be told any more."""
+    begun = _begun_at(root, step)
+    return None if begun is None else log.actions_of(root, begun + 1)
+
+
+def _names(actions: list[dict[str, Any]], step: str) -> bool:
     prefix = folder_of(step) + "/"
     return any(action.get("add", {}).get("path", "").startswith(prefix) for action in actions)

@@ -26,6 +26,10 @@ import partwise.ledger.ledger
 import partwise.storage.table
 import spark_jobs.engine
 from partwise import storage
+from partwise.ledger.files import quarantined
+from partwise.workspace import open_workspace
+from spark_jobs.ingest.api import ingest
+from spark_jobs.ingest.result import Ingested
 from spark_jobs.run import run_all
 from spark_jobs.session import session
 from spark_jobs.step import run_step
@@ -76,6 +80,28 @@ def prepare(at: Path, spark: Any) -> None:
     same.replace("m", {2: rows([*FIRST[2], ("b", 1)])})
 
 
+def prepare_files(at: Path, spark: Any) -> None:
+    """A file was loaded; since then it was corrected, another one came, and one of its rows has no time."""
+    space = at / "files"
+    (space / "landing").mkdir(parents=True)
+    (space / "partwise.yaml").write_text("")
+    Workspace(spark, space, VIEWS).ledger.database.close()
+    land(space, "a.csv", [(0, "a", 1), (0, "b", 2), (1, "a", 10), (2, "b", 5)])
+    assert take_in_files(space, spark).rows == 4
+    land(space, "a.csv", [(0, "a", 1), (0, "b", 2), (1, "a", 11), (2, "b", 5)])
+    land(space, "b.csv", [(1, "c", 7), (3, "d", 1), (None, "bad", 1)])
+
+
+def land(space: Path, name: str, values: list[tuple[int | None, str, int]]) -> None:
+    times = ["soon" if p is None else datetime.fromtimestamp(60 * p, UTC).isoformat() for p, _, _ in values]
+    lines = [f"{time},{g},{x}" for time, (_, g, x) in zip(times, values, strict=True)]
+    (space / "landing" / name).write_text("\n".join(["t,g,x", *lines]) + "\n")
+
+
+def take_in_files(at: Path, spark: Any, **given: Any) -> Ingested:
+    return ingest(Workspace(spark, at, **given).engine, open_workspace(str(at), {}), ["m"], settle=0)[0]
+
+
 def stopper(point: str, nth: int, number: signal.Signals) -> Callable[[str], None]:
     passed = 0
 
@@ -116,10 +142,14 @@ def one_step(case: dict[str, Any], spark: Any, number: signal.Signals) -> None:
     """The step that gets killed or stopped. Says how it ended, if it got that far."""
     stop = stopper(case["point"], case["nth"], number)
     also_inside(stop)
-    space = Workspace(spark, Path(case["at"]), passed=stop)
+    at = Path(case["at"])
     try:
-        report = run_step(space.engine, case["table"])
-        ended = "nothing" if report is None else "done"
+        if case["begin"] == "files":
+            done = take_in_files(at, spark, passed=stop)
+            ended = "done" if done.files else "nothing"
+        else:
+            report = run_step(Workspace(spark, at, passed=stop).engine, case["table"])
+            ended = "nothing" if report is None else "done"
     except Exception as why:
         ended = type(why).__name__
     (Path(case["at"]) / "ended").write_text(ended)
@@ -129,11 +159,13 @@ def finish(case: dict[str, Any], spark: Any) -> None:
     """What anybody does after a crash: run what is due. Then sweep, and run once more."""
     at, table = Path(case["at"]), case["table"]
     space = Workspace(spark, at)
+    files = [take_in_files(at, spark).files] if case["begin"] == "files" else []
     reports = run_all(space.engine, [table])
     with space.engine.leased(table):
         path = space.engine.path(table, 0)
         swept = storage.sweep(path, (), older_than=timedelta(0), now=datetime.now(UTC) + timedelta(seconds=5))
     again = run_all(space.engine, [table])
+    files += [take_in_files(at, spark).files] if case["begin"] == "files" else []
     named = {file.path.split("/")[0] for entry in _versions(path) for file in storage.open_at(path, entry).files}
     left = [p.name for p in Path(path).glob("s-*") if p.name not in named]
     found = {
@@ -143,10 +175,26 @@ def finish(case: dict[str, Any], spark: Any) -> None:
         "left": left + [p.name for p in Path(path, "_staged").glob("*")],
         "audit": list(space.ledger.audit()),
         "due": [step.table for step in space.ledger.plan(space.engine.now(), [table]).steps],
-        "rows": {p: [list(r.values()) for r in rs] for p, rs in space.rows(table).items()},
+        "rows": _loaded(path) if files else {p: [list(r.values()) for r in rs] for p, rs in space.rows(table).items()},
         "revisions": _revisions(space, table),
+        "files": files,
+        "aside": _aside(space, table),
+        "links": (at / ".ingest").exists(),
     }
     (at / "finished").write_text(json.dumps(found))
+
+
+def _loaded(path: str) -> dict[int, list[list[Any]]]:
+    """Rows of all parts, of open ones too."""
+    found: dict[int, list[list[Any]]] = {}
+    for row in storage.open_at(path).table.to_pyarrow_table().to_pylist():
+        found.setdefault(row["part"], []).append([row["g"], row["x"]])
+    return found
+
+
+def _aside(space: Workspace, table: str) -> list[str]:
+    with space.ledger.database.reading() as r:
+        return [row.row for row in quarantined(r, table)]
 
 
 def _versions(path: str) -> range:
@@ -196,7 +244,7 @@ def overtaken(case: dict[str, Any], remote: str) -> dict[str, Any]:
     _, status = os.waitpid(child, os.WUNTRACED)
     stopped = os.WIFSTOPPED(status)
     time.sleep(1.2)
-    other = ended(forked(lambda spark: run_all(Workspace(spark, Path(case["at"])).engine, [case["table"]]), remote))
+    other = ended(forked(lambda spark: the_same(case, spark), remote))
     if stopped:
         os.kill(child, signal.SIGCONT)
         code = ended(child)
@@ -204,6 +252,14 @@ def overtaken(case: dict[str, Any], remote: str) -> dict[str, Any]:
         code = os.waitstatus_to_exitcode(status)
     spark_jobs.engine.LEASE = 60.0
     return {"stopped": stopped, "other": other, "code": code, "ended": (Path(case["at"]) / "ended").read_text()}
+
+
+def the_same(case: dict[str, Any], spark: Any) -> None:
+    """What another process does that finds the same work to do."""
+    if case["begin"] == "files":
+        take_in_files(Path(case["at"]), spark)
+    else:
+        run_all(Workspace(spark, Path(case["at"])).engine, [case["table"]])
 
 
 def warm(at: Path) -> None:
@@ -221,6 +277,7 @@ def warm(at: Path) -> None:
 def main(remote: str, base: str) -> None:
     warm(Path(base) / "warm")
     code = ended(forked(lambda spark: prepare(Path(base), spark), remote))
+    code = code or ended(forked(lambda spark: prepare_files(Path(base), spark), remote))
     print(json.dumps({"prepared": code}), flush=True)
     for line in sys.stdin:
         case = json.loads(line)

@@ -88,6 +88,18 @@ ZOMBIES = [
 ]
 
 
+#: A correction, a new file and a row that cannot be placed, in one ingest.
+FILES = {0: [("a", 1), ("b", 2)], 1: [("a", 11), ("c", 7)], 2: [("b", 5)], 3: [("d", 1)]}
+INGEST_KILLS = [
+    Case("files", "m", point)
+    for point in (
+        *("leased", "adopted", "noted", "staged", "digested", "set aside", "kept", "looked at"),
+        *("ready", "written", "committed", "recording", "recorded", "finishing"),
+    )
+]
+INGEST_ZOMBIES = [Case("files", "m", point, kind="stop") for point in ("staged", "ready", "committed")]
+
+
 class Worker:
     def __init__(self, remote: str, base: Path) -> None:
         self.log = base / "worker.log"
@@ -164,3 +176,29 @@ def test_overtaken_by_another_process(worker: Worker, case: Case) -> None:
     # "recorded" is past everything; whoever has not recorded is refused.
     assert answer["ended"] in (("done",) if case.point == "recorded" else ("Conflict", "Fenced", "nothing"))
     check(worker, case, answer)
+
+
+def check_files(worker: Worker, answer: dict[str, Any]) -> None:
+    assert answer["finish"] == 0, worker.log.read_text()
+    assert {int(p): sorted(map(tuple, rows)) for p, rows in answer["rows"].items()} == FILES
+    assert [row.split(",")[0] for row in answer["aside"]] == ["soon"]
+    # Minute 3 holds the newest event time and is open; only minute 1 has other rows than before.
+    assert answer["revisions"] == {"0": 1, "1": 2, "2": 1}
+    assert (answer["files"][1], answer["audit"], answer["left"], answer["links"]) == (0, [], [], False)
+
+
+@pytest.mark.parametrize("case", INGEST_KILLS, ids=lambda case: case.name)
+def test_an_ingest_killed_at_any_point_loads_every_file_once(worker: Worker, case: Case) -> None:
+    answer = worker.run(case)
+    assert answer["code"] == -signal.SIGKILL, worker.log.read_text()
+    check_files(worker, answer)
+    assert answer["files"][0] == (0 if case.point in DATA_COMMITTED else 2)
+
+
+@pytest.mark.parametrize("case", INGEST_ZOMBIES, ids=lambda case: case.name)
+def test_an_ingest_overtaken_by_another_process_doubles_nothing(worker: Worker, case: Case) -> None:
+    answer = worker.run(case)
+    assert (answer["stopped"], answer["other"], answer["code"]) == (True, 0, 0), worker.log.read_text()
+    assert answer["ended"] in ("Conflict", "Fenced", "nothing")
+    check_files(worker, answer)
+    assert answer["files"] == [0, 0]

@@ -1,6 +1,6 @@
 """Random histories on real Spark and Delta: whatever happens, in whatever order, every part is what it should be.
 
-Rows arrive in any order, late and corrected; parts become empty; dimensions and definitions change; steps crash at
+Rows arrive in any order, late and corrected, in some histories as files; parts become empty; dimensions and definitions change; steps crash at
 any point. What every view should hold is computed by `models.py`, in plain Python; `verify` must agree.
 `--spark-histories N` runs more of them.
 """
@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.verify import verify
 
+from .landed import Landing
 from .models import SOURCES, TEMPLATES, Model, Row
 from .workspace import Workspace, assert_same
 
@@ -186,8 +187,50 @@ class History:
         assert result.checked == sum(len(self.world.tables[m.name]) for m in self.world.models)
 
 
+class OfFiles(History):
+    """The same, but the rows of sources come as files: `ingest` finds out what is late and what has changed."""
+
+    def __init__(self, seed: int, spark: SparkSession, at: Path) -> None:
+        super().__init__(seed, spark, at)
+        self.landing = Landing(self.space, self.rng, self.crash)
+
+    def text(self) -> str:
+        return super().text().replace("*.csv\n---", "*.csv\nclose: manual\n---")
+
+    def arrive(self, table: str, parts: list[int]) -> None:
+        """One file for all of these parts, with a late row for an older one now and then."""
+        known = sorted(self.world.tables[table])
+        rows = [self.row(p) for p in parts for _ in range(self.rng.choice([0, 1, 2, 3]))]
+        rows += [self.row(self.rng.choice(known))] if known and self.rng.random() < 0.4 else []
+        self.log.append(f"{table} {parts} {rows}")
+        self.landing.put(table, f"{table}{parts[0]}.csv", rows)
+        for p in parts:
+            self.landing.close(table, p)
+            self.world.tables[table][p] = []
+        self.settle_sources(table)
+
+    def change(self) -> None:
+        table = self.rng.choice(["m", "m", "n"]) if any(m.name == "near" for m in self.world.models) else "m"
+        p, name = self.rng.choice(sorted(self.world.tables[table])), self.landing.some_file(table)
+        kind = self.rng.choice(["late", "corrected", "retracted", "same"]) if name else "late"
+        self.log.append(f"{kind} {table}[{p}] {name}")
+        if kind == "late" or name is None:
+            self.landing.put(table, f"late{self.counter}.csv", [self.row(p)])
+        elif kind == "corrected":
+            self.landing.put(table, name, [*self.landing.files[table, name][1:], self.row(p)])
+        elif kind == "same":
+            self.landing.put(table, name, self.landing.files[table, name])
+        else:
+            self.landing.retract(table, name)
+        self.settle_sources(table)
+
+    def settle_sources(self, table: str) -> None:
+        self.world.tables[table] = {p: self.landing.holds(table, p) for p in self.world.tables[table]}
+
+
 def test_history(spark: SparkSession, tmp_path: Path, history: int) -> None:
-    found = History(history, spark, tmp_path / "w")
+    kind = OfFiles if history % 5 == 2 else History
+    found = kind(history, spark, tmp_path / "w")
     try:
         found.happen()
     except BaseException as why:

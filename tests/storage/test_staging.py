@@ -53,6 +53,21 @@ def test_leftovers_go_and_everything_that_a_version_names_stays(path: str) -> No
     assert sorted(logged.entry["steps"]) == ["crashed", "new", "old"]
 
 
+def test_a_folder_of_empty_files_does_not_stay_behind(path: str) -> None:
+    handle = storage.open_at(path)
+    full, empty = stage(handle, "full", [(1, "a", 1.0)]), stage(handle, "empty", [])
+    storage.commit(handle, [*full, *empty], (), {})
+    for step in ("full", "empty"):
+        storage.finish(path, step)
+    assert [p.name for p in Path(path).glob("s-*")] == ["s-full"]
+    handle = storage.open_at(path)
+    storage.commit(handle, stage(handle, "more", [(2, "a", 1.0)]), (), {})
+    note = Path(path) / "_staged" / "more"
+    note.write_text("unreadable")
+    storage.finish(path, "more")  # in doubt files stay
+    assert len(rows(path)) == 2
+
+
 def test_young_leftovers_stay(path: str) -> None:
     stage(storage.open_at(path), "young", [(1, "a", 1.0)])
     assert sweep(path, older_than=timedelta(hours=1)) == storage.Swept((), None)
