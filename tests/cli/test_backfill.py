@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +20,7 @@ from partwise.ledger import backfills
 from partwise.ledger.as_defined import as_defined
 from partwise.ledger.commit import Entry
 from partwise.parts import Range, parse_part, parse_range
-from partwise.workspace import open_workspace
+from partwise.workspace import Workspace, open_workspace
 from tests.cli.conftest import Run
 from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows
 
@@ -299,3 +303,33 @@ def test_asked_on_a_terminal(run: Run, built: Path, monkeypatch: pytest.MonkeyPa
     assert (done.code, "Started" in done.err) == (1, answer)
     with open_workspace(str(built), {}).open_ledger(time.time()).database.reading() as r:
         assert backfills.unfinished(r) == []
+
+
+def test_the_bar_and_what_is_not_finished(run: Run, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is played: the first time nothing can be done, then everything is."""
+    from spark_jobs.engine import Engine
+
+    @contextmanager
+    def engine_of(_: object) -> Iterator[tuple[Engine, Workspace]]:
+        where = open_workspace(str(built), {})
+        ledger = where.open_ledger(time.time())
+        yield Engine(None, ledger, where.load(), where.warehouse), where  # type: ignore[arg-type]
+        ledger.database.close()
+
+    def carry_out(engine: Engine, found: backfills.Backfill, stop: object) -> Iterator[object]:
+        if found.state == "running" and found.beat > found.began:
+            build_what_is_ready(built)
+        with engine.ledger.database.writing(time.time()) as w:
+            backfills.finish(w, found.number, False)
+        yield from ()
+
+    monkeypatch.setattr("spark_jobs.commands._opening.engine_of", engine_of)
+    monkeypatch.setattr("spark_jobs.backfill.carry_out", carry_out)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
+    assert done.code == 1
+    assert "0 of 1 parts, 1 left" in done.err
+    assert "Not finished: `partwise backfill total_loss --resume` goes on with it." in done.out
+    then = run("backfill", "total_loss", "--resume", "--yes", "--json")
+    assert then.code == 0, then.err
+    assert json.loads(then.out.splitlines()[-1])["report"]["total_loss"]["recomputed"] == 1

@@ -56,6 +56,8 @@ part: 1 minute
 keep: 15 minutes
 update: SELECT COUNT(*) AS n FROM m[j]
 """
+BEGIN = datetime(2026, 10, 3, 10, tzinfo=UTC)
+VIEWS = ("sums", "total", "worst")
 #: The long one has these as well.
 MORE = """
 ---
@@ -67,9 +69,17 @@ view: by_hand
 part: 1 minute
 repair: manual
 update: SELECT g, x FROM sums[j] WHERE x > 3
+---
+dimension: d
+columns: {g: string, name: string}
+files: landing/d.csv
+---
+view: named
+part: 1 minute
+update: SELECT d.name, s.x FROM sums[j-1..j] s JOIN d ON d.g = s.g
 """
-BEGIN = datetime(2026, 10, 3, 10, tzinfo=UTC)
-VIEWS = ("sums", "total", "worst")
+#: Views of the long one, to ask for.
+ALL = (*VIEWS, "runs", "by_hand", "named")
 Call = Callable[[list[str], bool], None]
 
 
@@ -80,6 +90,8 @@ class Soak:
         self.rng, self.at, self.call, self.views = random.Random(seed), at, call, views
         self.files: dict[str, list[tuple[int, str, int]]] = {}
         self.minute = 0
+        if views is ALL:
+            self.rename()
         self.log: list[str] = []
 
     def write(self, name: str, rows: list[tuple[int, str, int]]) -> None:
@@ -110,7 +122,13 @@ class Soak:
         more = self.rng.choice([[], ["--upstream"], ["--no-downstream"]])
         return ["backfill", self.rng.choice(self.views), text, "--yes", *more]
 
+    def rename(self) -> None:
+        lines = [f"{g},{self.rng.choice(['left', 'right'])}" for g in "ab"]
+        (self.at / "landing" / "d.csv").write_text("\n".join(["g,name", *lines]) + "\n")
+
     def once(self) -> None:
+        if self.views is ALL and self.rng.random() < 0.1:
+            self.rename()
         self.rng.choice([self.arrive, self.arrive, self.late, self.correct] if self.minute else [self.arrive])()
         upkeep = [["compact", "--older-than", "0 seconds"], ["retain"], ["backfill", "--resume", "--yes"]]
         words = self.rng.choice([["run"], ["run"], ["ingest"], self.backfill(), self.rng.choice(upkeep)])
@@ -236,7 +254,7 @@ def test_a_long_one(tmp_path: Path, minutes: float, monkeypatch: pytest.MonkeyPa
                 child.wait()
                 assert kill, f"{words} did not end"
 
-        soak, rounds = Soak(tmp_path / "w", seed, call, (*VIEWS, "runs", "by_hand")), 0
+        soak, rounds = Soak(tmp_path / "w", seed, call, ALL), 0
         end = time.monotonic() + minutes * 60
         try:
             while time.monotonic() < end:
