@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,12 +77,17 @@ def test_a_wrong_query_names_the_tables(path: str) -> None:
     assert "Did you mean" not in str(why.value)  # not "pg_sequences"
 
 
-def test_the_first_row_comes_within_a_second_of_starting_python(path: str) -> None:
-    script = f"from partwise.storage.query import *; print(query('SELECT * FROM t ORDER BY part', {{'t': Pin({path!r}, 2)}}).rows[0][2])"
+def test_the_first_row_costs_less_than_a_second_from_starting_python(path: str) -> None:
+    script = (
+        "import resource, sys; from partwise.storage.query import *\n"
+        f"print(query('SELECT * FROM t ORDER BY part', {{'t': Pin({path!r}, 2)}}).rows[0][2])\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(used.ru_utime + used.ru_stime, *{'pyspark', 'pandas', 'airflow', 'sqlglot'} & sys.modules.keys())"
+    )
     seconds = []
-    for _ in range(3):  # the quickest of three: other work on the machine is not ours to measure
-        start = time.perf_counter()
+    for _ in range(3):  # time at work, and the least of three: other work on the machine is not ours to measure
         found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
-        seconds.append(time.perf_counter() - start)
-        assert found.stdout == "b\n"
+        row, cost = found.stdout.splitlines()
+        assert row == "b"
+        seconds.append(float(cost))  # nothing heavy stands behind it
     assert min(seconds) < 1.0
