@@ -6,12 +6,15 @@ import json
 import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from partwise.storage.query import query
 from spark_jobs.commands.query import distinct, plain
+from tests.cli.conftest import Run
+from tests.cli.stand_in import load_rows
 
 MOMENT = datetime(2026, 10, 3, 10, 5, tzinfo=UTC)
 
@@ -42,3 +45,24 @@ def test_columns_of_one_name_stay_apart() -> None:
 @pytest.mark.parametrize("text", ["-- nothing", ";"])
 def test_a_query_that_asks_nothing_answers_nothing(text: str) -> None:
     assert query(text, {}).rows == []
+
+
+def test_nothing_asked_is_wrong_use(run: Run, workspace: Path) -> None:
+    done = run("query", "  ")
+    assert (done.code, done.out) == (2, "")
+    assert "SQL is empty" in done.err
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_a_table_that_cannot_be_read_is_told_in_words(run: Run, workspace: Path, engine: str) -> None:
+    """The ledger knows of a version, but the folder is gone. No Spark is started to find that out."""
+    load_rows(workspace, "measurements", "2026-10-03T10:00..2026-10-03T10:14", rows=6)
+    done = run("query", "SELECT * FROM measurements", "--engine", engine)
+    assert done.code == 1
+    assert "did not expect" not in done.err
+    assert "warehouse/measurements" in done.err
+
+
+def test_quarantine_shows_what_dimensions_set_aside(run: Run, workspace: Path) -> None:
+    assert run("quarantine", "nodes").code == 0
+    assert "total_loss is a view, not a source or dimension" in run("quarantine", "total_loss").err
