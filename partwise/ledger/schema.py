@@ -187,10 +187,10 @@ quarantine = _table(
     Column("file", String(4096), nullable=False),
     Column("reason", Text, nullable=False),
     Column("row", Text, nullable=False),
-    Column("line", BigInteger),  # of the file; of a Parquet file the row
     Column("layout", Text),  # names of the columns of a line of CSV, as JSON; None: the row is JSON itself
     Column("at", Float, nullable=False),
     Column("kept", Boolean, nullable=False),
+    Column("line", BigInteger),  # of the file; of a Parquet file the row
 )
 
 #: How long recorded steps took: estimates are made from the newest ones.

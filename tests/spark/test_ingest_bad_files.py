@@ -128,3 +128,11 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
     done = world.ingest()
     assert done["m"].refused == [("", "Spark was not there, or was lost: Connection refused")]
     assert done["other"].refused == []
+
+
+def test_whoever_stops_an_ingest_waits_for_one_source_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.define(TWO)
+    taken: list[str] = []
+    monkeypatch.setattr(api, "take_in", lambda engine, workspace, name, settle: taken.append(name))
+    assert len(list(api.each(world.engine, world.workspace, stop=lambda: bool(taken)))) == 1
+    assert taken == ["m"]

@@ -193,7 +193,6 @@ def _intake() -> None:
         sa.Column("file", sa.String(4096), nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("row", sa.Text, nullable=False),
-        sa.Column("line", sa.BigInteger),
         sa.Column("layout", sa.Text),
         sa.Column("at", sa.Float, nullable=False),
         sa.Column("kept", sa.Boolean, nullable=False),
