@@ -289,6 +289,18 @@ class TestExplain:
         assert views[0]["requires"] == ["measurements[j]", "high_loss__helper[j-1]"]
         assert "PATTERN [a, b, c, d+]" in views[1]["query"]
         assert views[1]["strategy"].startswith("pattern")
+        assert "one join, one step" in views[0]["unique_update"]
+        assert views[0]["unique_by"] == ["src", "dest"]
+        assert "HAVING" in views[0]["fast_update"]
+        assert "many parts in one pass" in views[0]["single_pass"]
+
+    def test_what_runs_instead_of_the_update_is_shown(self, run: Run, workspace: Path) -> None:
+        usual, everything = run("explain", "high_loss").out, run("explain", "high_loss", "--all").out
+        assert "instead, where no group has two rows in the part and no key is NULL" in usual
+        assert "old.src = new.src" in usual
+        assert "raise_error" not in usual
+        assert "raise_error" in everything
+        assert "many parts in one pass: the runs of each group" in everything
 
     @pytest.mark.parametrize("rows, advice", [(40, "recompute would cost less"), (1_000_000, "")])
     def test_the_ledger_gives_advice_and_changes_nothing(

@@ -11,12 +11,16 @@ from partwise.cli.explained import Explained, explained
 from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.show import as_json, heading, say
+from partwise.definitions import View
 from partwise.parts import duration_text, part_text
 
 
 def command(
     view: Annotated[str, typer.Argument(metavar="VIEW", autocompletion=complete_views)],
     part: Annotated[str | None, typer.Option(metavar="PART", help="The part that serves as example.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the SQL for special cases and for many parts.")
+    ] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -25,6 +29,7 @@ def command(
     \b
     Example:
       partwise explain high_loss
+      partwise explain high_loss --all
       partwise explain loss_by_region --part 2026-10-03T10:05
     """
     where = workspace_of(workspace)
@@ -37,10 +42,10 @@ def command(
         as_json({"views": [_as_json(item) for item in found]})
         return
     for item in found:
-        _show(item)
+        _show(item, everything)
 
 
-def _show(item: Explained) -> None:
+def _show(item: Explained, everything: bool) -> None:
     view, length = item.view, item.view.part
     heading(f"{view.name}: {_kind(item)}, parts of {duration_text(length)}, from {item.start}")
     if view.description:
@@ -60,7 +65,11 @@ def _show(item: Explained) -> None:
             "update, for part j" if view.initialize is not None else "update, for every part (j)",
             view.update.text,
         )
+    for title, text in _special(view, everything):
+        _code(title, text)
     say(f"many parts at once: {item.many}")
+    if everything and view.single_pass is not None:
+        _code("  which is, for parts :first to :last, rows coming with their part as __j", view.single_pass)
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -72,6 +81,19 @@ def _kind(item: Explained) -> str:
     if item.view.helper_of:
         return f"helper of {item.view.helper_of}"
     return "view" if item.view.query is None else "view, translated from its query"
+
+
+def _special(view: View, everything: bool) -> list[tuple[str, str]]:
+    """What runs instead of the update where that gives the same at a lower cost."""
+    once = "instead, where no group has two rows in the part"
+    found = []
+    if view.unique_update is not None:
+        found.append(
+            (f"{once} and no key is NULL ({', '.join(view.unique_by)} are looked at before)", view.unique_update)
+        )
+    if view.fast_update is not None and (everything or view.unique_update is None):
+        found.append((f"{once}; it fails and the update runs where one has", view.fast_update))
+    return found
 
 
 def _code(title: str, text: str) -> None:
@@ -90,6 +112,10 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "query": view.query.text if view.query else None,
         "initialize": view.initialize.text if view.initialize else None,
         "update": view.update.text if view.update else None,
+        "unique_update": view.unique_update,
+        "unique_by": list(view.unique_by),
+        "fast_update": view.fast_update,
+        "single_pass": view.single_pass,
         "requires": list(item.requires),
         "feeds": list(item.feeds),
         "strategy": item.choice,
