@@ -68,13 +68,15 @@ QUERY_CODES = {
     "bad-strategy": "A strategy that is not possible for these aggregates.",
     "bad-window": "WINDOW or SLIDE with a length that is not possible.",
     "impossible-condition": "A condition that never holds, so that nothing would match.",
+    "no-aggregate": "A window that shows neither a group nor an aggregate.",
     "no-pattern": "A query with neither PATTERN nor WINDOW.",
     "not-grouped": "A column that is neither in GROUP BY nor inside an aggregate.",
     "select-star": "SELECT * in a query; name the columns.",
-    "unknown-type": "A sum of something that is not known to be a number.",
+    "unknown-type": "A sum of something that is not known to be a number, or of too many digits to divide it.",
     "unsupported-aggregate": "An aggregate that queries cannot have.",
     "unsupported-clause": "A clause that queries cannot have.",
     "unsupported-expression": "An expression that queries cannot have.",
+    "unsupported-type": "A column in a pattern whose values have no order.",
 }
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from partwise.translation.calls import SUPPORTED, Call
 from partwise.translation.model import Problem, TranslationError
 from partwise.translation.text import Piece, conjunct, operand
@@ -124,7 +126,7 @@ def split(call: Call, rows: Rows) -> Split:
     if name == "approx_count_distinct":
         return _approx_distinct(call, args, kinds[0], where)
     if name == "approx_percentile":
-        return _approx_percentile(args, kinds[0], where)
+        return _approx_percentile(args, kinds[0], where, many=isinstance(call.args[1].tree, exp.Array))
     return _moments(name, args, kinds, where)
 
 
@@ -239,7 +241,8 @@ def _mark(value: str, where: str) -> str:
     return f"array({', '.join(sums)})"
 
 
-def _approx_percentile(args: list[str], kind: str | None, where: str) -> Split:
+def _approx_percentile(args: list[str], kind: str | None, where: str, *, many: bool) -> Split:
+    """`many`: the second argument is an array of shares."""
     flavour = "bigint" if is_integer(kind) else "float" if kind == "float" else "double"
     value = args[0] if kind in ("bigint", "float", "double") else f"CAST({args[0]} AS {flavour.upper()})"
     sketch = Cell(
@@ -248,7 +251,9 @@ def _approx_percentile(args: list[str], kind: str | None, where: str) -> Split:
     )  # fmt: skip
     count = Cell(f"COUNT({args[0]})" + _filter(where), "SUM({0})", True, _named("count", [args[0]]), "bigint")
     quantile = f"kll_sketch_get_quantile_{flavour}({{0}}, {args[1]})"
-    shown = f"CAST({quantile} AS {kind.upper()})" if kind and kind != flavour and is_number(kind) else quantile
+    shown = quantile
+    if kind and kind != flavour and is_number(kind):
+        shown = f"CAST({quantile} AS {f'ARRAY<{kind.upper()}>' if many else kind.upper()})"
     return Split((sketch, count), f"CASE WHEN {{1}} > 0 THEN {shown} END")
 
 

@@ -83,6 +83,11 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
         word = tokens[end + 1].upper
         if word == "FILTER" and end + 2 < len(tokens) and tokens[end + 2].text == "(":
             last = _closing(tokens, end + 2)
+            if tokens[end + 3].upper != "WHERE" or last < end + 5:
+                raise TranslationError(
+                    Problem(tokens[end + 3].start, "bad-expression", "FILTER takes WHERE and a condition",
+                            "write FILTER (WHERE condition)")
+                )  # fmt: skip
             condition = piece.cut(tokens[end + 3].end, tokens[last].start)  # after WHERE
             end = last
         elif word in ("IGNORE", "RESPECT") and end + 2 < len(tokens) and tokens[end + 2].upper == "NULLS":

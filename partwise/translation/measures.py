@@ -12,7 +12,7 @@ from partwise.translation.implication import never_null
 from partwise.translation.machine import Machine
 from partwise.translation.model import Problem, TranslationError
 from partwise.translation.text import Piece, one_line, plain, quoted
-from partwise.translation.types import Columns, decimal_of, is_number, sum_type, type_of
+from partwise.translation.types import Columns, average_type, decimal_of, is_number, sum_type, type_of
 
 Kind = Literal["rows", "count", "sum", "min", "max", "first", "last"]
 AGGREGATES = "COUNT(*), COUNT(x), COUNT_IF(x), SUM(x), AVG(x), MIN(x), MAX(x), FIRST(x), LAST(x)"
@@ -87,15 +87,21 @@ def measured(call: Call, machine: Machine, tables: list[str], known: Columns | N
             what = f"is {tree_type}" if tree_type else "has no known type here"
             raise TranslationError(
                 Problem(arg.offset, "unknown-type", f"'{arg.text}' {what}; {call.name.upper()} needs a number",
-                        f"say which: {call.name.upper()}(CAST({arg.text} AS DOUBLE))")
+                        f"say which: {call.name.upper()}(CAST({arg.text} AS DECIMAL(18,2))), or DOUBLE, or BIGINT")
             )  # fmt: skip
         total = Measure("sum", value, variable, sum_type(tree_type))
         if call.name == "sum":
             return Measured((total,), "{0}")
         count = Measure("count", value, variable, "bigint")
         if (found := decimal_of(tree_type)) is not None:
-            precision, scale = min(38, found[0] + 4), min(38, found[1] + 4)
-            return Measured((total, count), f"CAST({{0}} / NULLIF({{1}}, 0) AS DECIMAL({precision},{scale}))")
+            if found[0] > 24 and found[1] > 2:
+                raise TranslationError(
+                    Problem(arg.offset, "unknown-type", f"'{arg.text}' is {tree_type}; a sum of so many digits cannot be "
+                            "divided without losing some", f"AVG(CAST({arg.text} AS DECIMAL(24,{min(found[1], 20)})))")
+                )  # fmt: skip
+            return Measured(
+                (total, count), f"CAST({{0}} / NULLIF({{1}}, 0) AS {(average_type(tree_type) or '').upper()})"
+            )
         return Measured((total, count), "CAST({0} AS DOUBLE) / NULLIF({1}, 0)")
     kinds: dict[str, Kind] = {"min": "min", "max": "max", "first": "first", "last": "last"}
     return Measured((Measure(kinds[call.name], value, variable, tree_type),), "{0}")

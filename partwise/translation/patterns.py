@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from partwise.parts import Bound, Reference, duration_text
 from partwise.translation.analysis import Layout, analyse
+from partwise.translation.calls import calls as aggregate_calls
 from partwise.translation.expressions import columns, row_problems, unknown_columns
 from partwise.translation.machine import Machine, build
 from partwise.translation.measures import LENGTH, Measure, Measured, Value, measured
@@ -69,6 +70,7 @@ def plan_pattern(view: QueryView, query: Query, table: InputTable) -> PatternPla
     if selection is not None:
         problems += _variables_in_keys(selection, tables, variables)
     problems += _unknown(query, [*tables, *variables], table)
+    problems += _without_order(query, [*tables, *variables], table, variables)
     if problems or machine is None or selection is None:
         raise TranslationError(*problems)
     return _plan(view, query, table, tables, machine, selection, calls)
@@ -152,6 +154,27 @@ def _unknown(query: Query, qualifiers: list[str], table: InputTable) -> list[Pro
             continue  # reported where the piece is used
         is_name = piece in query.group_by and plain(piece.text) in aliases
         found += [] if is_name else unknown_columns(uses, {None: (table.name, table.columns)})
+    return found
+
+
+def _without_order(query: Query, qualifiers: list[str], table: InputTable, variables: list[str]) -> list[Problem]:
+    """Columns that a run is made from and that have no order: the rows of a group are sorted as they are."""
+    kinds = {plain(name): kind or "" for name, kind in (table.columns or {}).items()}
+    found: list[Problem] = []
+    for piece in [*query.order_by, *(query.where.conjuncts() if query.where else []), *(i.body for i in query.items)]:
+        try:
+            spans = [(call.start, call.end) for call in aggregate_calls(piece)]
+            uses = columns(_ascending(piece), qualifiers)
+        except TranslationError:
+            continue  # reported where the piece is used
+        for use in uses:
+            kind = kinds.get(use.name, "").lower()
+            taken = use.qualifier in variables or piece in query.order_by or any(a <= use.start < b for a, b in spans)
+            if taken and ("map<" in kind or "variant" in kind):
+                found.append(
+                    Problem(use.start, "unsupported-type", f"{use.name} is {kind}, which has no order: rows of a group are sorted",
+                            "take what the pattern needs out of it in a view of its own, and read that view")
+                )  # fmt: skip
     return found
 
 

@@ -122,6 +122,9 @@ def _formula(piece: Piece, keys: list[Key], tables: list[str], aliases: dict[str
         (use.start, use.end, aliases[use.name]) for use in loose if use.qualifier is None and use.name in aliases
     ]
     named = {start for start, _, _ in inlined}
+    previous = _previous(piece)
+    if previous is not None:
+        raise TranslationError(previous)
     problems = [
         Problem(use.start, "not-grouped", f"{use.written} is neither in GROUP BY nor inside an aggregate",
                 f"group by it, or write for example MAX({use.written})")
@@ -132,6 +135,14 @@ def _formula(piece: Piece, keys: list[Key], tables: list[str], aliases: dict[str
     if problems:
         raise TranslationError(*problems)
     return Formula(piece, tuple(found), tuple(places), tuple(inlined))
+
+
+def _previous(piece: Piece) -> Problem | None:
+    for token, after in zip(piece.tokens, piece.tokens[1:], strict=False):
+        if token.upper == "PREV" and after.text == "(":
+            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it can only "
+                           "stand in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
+    return None
 
 
 def _key_places(piece: Piece, keys: list[Key], found: list[Call], tables: list[str]) -> list[tuple[int, int, Key]]:

@@ -69,6 +69,7 @@ class Piece:
             where = error.errors[0] if error.errors else {}
             offset = self._at(where.get("line", 1), where.get("col", 1) - len(where.get("highlight") or ""))
             what = where.get("description", "cannot be read").rstrip(".")
+            what = "something is missing" if "<class" in what else what
             raise TranslationError(
                 Problem(offset, "bad-expression", f"{what} in '{self.text}'", "write an expression of Spark SQL")
             ) from None

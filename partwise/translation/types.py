@@ -57,6 +57,12 @@ def sum_type(kind: str | None) -> str | None:
     return None
 
 
+def average_type(kind: str | None) -> str | None:
+    if (found := decimal_of(kind)) is not None:
+        return f"decimal({min(38, found[0] + 4)},{min(38, found[1] + 4)})"
+    return "double" if is_number(kind) else None
+
+
 def type_of(tree: exp.Expression, columns: Columns | None) -> str | None:
     """The type of an expression where it is certain; decimal arithmetic is left to a CAST by the writer."""
     if isinstance(tree, exp.Paren | exp.Neg | exp.Abs):

@@ -95,6 +95,11 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
             except TranslationError as error:
                 problems += error.problems
         problems += _name_problems(view, query, selection)
+        if not selection.keys and not selection.all_calls():
+            problems.append(
+                Problem(query.items[0].body.offset, "no-aggregate", "a window shows groups or aggregates; here is neither",
+                        "write an aggregate, for example COUNT(*), or GROUP BY")
+            )  # fmt: skip
     except TranslationError as error:
         problems += error.problems
     problems += _column_problems(query, tables)

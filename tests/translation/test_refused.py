@@ -1,0 +1,53 @@
+"""What has no order or too many digits is refused with a place; what only looks so is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from partwise.translation import InputTable, QueryView, TranslationError, translate
+
+COLUMNS = {
+    "g": "string",
+    "ts": "timestamp",
+    "x": "int",
+    "m": "map<string,int>",
+    "w": "decimal(28,4)",
+    "p": "decimal(28,2)",
+}
+TABLE = InputTable("s", "source", 60, COLUMNS, "ts")
+
+
+def problems(query: str) -> list[tuple[str, str]]:
+    """(code, the text from the place on)."""
+    try:
+        translate(QueryView("v", query, 60), {"s": TABLE})
+    except TranslationError as error:
+        return [(problem.code, query[problem.offset :][:6]) for problem in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] WHERE b.m['k'] > 1", [("unsupported-type", "b.m['k")]),
+        ("SELECT LAST(m['k']) AS n FROM s PATTERN [a, b+]", [("unsupported-type", "m['k']")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] ORDER BY m", [("unsupported-type", "m")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] WHERE m['k'] > 1 AND b.x > 1 GROUP BY m['j']", []),
+        ("SELECT MAX(m['k']) AS n FROM s [WINDOW 3 minutes]", []),
+        ("SELECT AVG(w) AS n FROM s PATTERN [a, b+]", [("unknown-type", "w) AS ")]),
+        ("SELECT AVG(p) AS n, SUM(w) AS t FROM s PATTERN [a, b+]", []),
+        ("SELECT 1 AS one FROM s [WINDOW 3 minutes]", [("no-aggregate", "1 AS o")]),
+        ("SELECT 1 AS one FROM s [WINDOW 3 minutes] HAVING COUNT(*) > 1", []),
+        ("SELECT g FROM s [WINDOW 3 minutes] GROUP BY g", []),
+    ],
+)  # fmt: skip
+def test_refused(query: str, expected: list[tuple[str, str]]) -> None:
+    found = problems(query)
+    assert [(code, text[: len(start)]) for (code, text), (_, start) in zip(found, expected, strict=True)] == expected
+
+
+def test_several_percentiles_at_once_are_an_array() -> None:
+    query = "SELECT APPROX_PERCENTILE(x, array(0.1, 0.9)) AS ends, APPROX_PERCENTILE(x, 0.5) AS middle FROM s [WINDOW 3 minutes]"
+    update = translate(QueryView("v", query, 60), {"s": TABLE}).views[-1].update
+    assert ", array(0.1, 0.9)) AS ARRAY<INT>)" in update
+    assert ", 0.5) AS INT)" in update
