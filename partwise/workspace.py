@@ -17,7 +17,6 @@ from partwise.settings import FILE, BadSetting, Settings, read_settings
 
 if TYPE_CHECKING:
     from partwise.definitions import Definitions
-    from partwise.ledger.define import Changes
     from partwise.ledger.ledger import Ledger
     from partwise.tables import Graph
 
@@ -86,26 +85,41 @@ class Workspace:
         prefix, slashes, path = self.ledger_url.partition(":///")
         return not (slashes and prefix.startswith("sqlite") and path and not Path(path).exists())
 
-    def take_over(self, ledger: Ledger, definitions: Definitions, now: float) -> Changes:
-        """Let the ledger know the definitions as they are now."""
-        graph = definitions.graph()
-        return ledger.define(graph, now, not_to_retire(ledger.graph(), definitions))
+    def definitions(self, ledger: Ledger) -> Definitions:
+        """The definitions as they run here: how windows are kept is settled in the ledger."""
+        from partwise.settled import settled
+
+        return settled(self.load(), ledger.strategies())
+
+    def take_over(self, ledger: Ledger, written: Definitions, now: float) -> Definitions:
+        """Let the ledger know the definitions as they are written now. Returns them as they run here."""
+        from partwise.ledger.strategies import SettledMeanwhile, settlements
+        from partwise.settled import as_kept, settled, to_record
+
+        while True:
+            with ledger.database.reading() as r:
+                known, graph = settlements(r), ledger.graph_at(r)
+                record = to_record(written, known, as_kept(r, graph, written, known))
+            definitions = settled(written, {**known, **{item.view: item for item in record}})
+            try:
+                ledger.define(definitions.graph(), now, not_to_retire(graph, definitions), known, record)
+                return definitions
+            except SettledMeanwhile:
+                continue
 
 
 def not_to_retire(known: Graph, definitions: Definitions) -> frozenset[str]:
     """Tables of the ledger that are not usable just now, but were not removed by their owner either.
 
-    A file that cannot be read may have held any of them: while there is an error, nothing is retired.
+    A file that cannot be read may have held any of them: while there is an error, nothing is retired but helpers
+    that a view which is usable has no longer.
     """
     usable = definitions.usable
+    gone = {name for name, table in known.tables.items() if name not in usable and table.helper_of not in usable}
     if not definitions.ok:
-        return frozenset(name for name in known.tables if name not in usable)
+        return frozenset(gone)
     written = {name.lower() for name in definitions.tables}
-    return frozenset(
-        name
-        for name, table in known.tables.items()
-        if name not in usable and (table.helper_of or name).lower() in written
-    )
+    return frozenset(name for name in gone if (known[name].helper_of or name).lower() in written)
 
 
 def open_workspace(

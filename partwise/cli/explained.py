@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from partwise.definitions import Definitions, View
@@ -13,6 +13,7 @@ from partwise.tables import Graph, Input
 
 if TYPE_CHECKING:
     from partwise.ledger.as_defined import Snapshot
+    from partwise.ledger.strategies import Settlement
     from partwise.translation import Choice
 
 
@@ -23,6 +24,7 @@ class Answer:
     chosen: Choice
     advice: str
     notes: tuple[str, ...]
+    settled: Settlement | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Explained:
     example_requires: tuple[str, ...]
     example_feeds: tuple[str, ...]
     choice: str = ""
+    settled: Settlement | None = None
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
@@ -82,6 +85,7 @@ def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answe
         example_requires=tuple(_shown(graph, need.table, need.needed, day) for need in needs),
         example_feeds=tuple(_shown(graph, other, parts, day) for other, parts in touched if parts),
         choice=f"{answer.chosen.strategy}: {answer.chosen.why}" if answer else "",
+        settled=answer.settled if answer else None,
         advice=answer.advice if answer else "",
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
@@ -114,20 +118,37 @@ def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer |
     view = definitions.tables.get(name)
     if not isinstance(view, View) or view.chosen is None:
         return None
-    return Answer(view.chosen, _advice(snapshot, view), view.notes)
+    if view.shape is None:
+        return Answer(view.chosen, "", view.notes)
+    from partwise.ledger.strategies import settlements
+
+    item = settlements(snapshot.r).get(name)
+    own = item if view.strategy == "auto" and item is not None and item.strategy == view.chosen.strategy else None
+    return Answer(_until(view, own), _advice(snapshot, view, item), view.notes, own)
 
 
-def _advice(snapshot: Snapshot, view: View) -> str:
-    """Where today's counts speak for another strategy."""
-    if view.shape is None or view.chosen is None:
-        return ""
-    from partwise.ledger.reports import usual_rows
+def _until(view: View, item: Settlement | None) -> Choice:
+    """The choice, and how long it holds if it is not for good."""
+    assert view.chosen is not None
+    if view.strategy != "auto":
+        return view.chosen
+    if item is None:
+        return replace(view.chosen, why=f"{view.chosen.why}, until there are rows to count")
+    again = item.again or item.mark != view.mark
+    return replace(view.chosen, why=f"{view.chosen.why}; counted again before the next step") if again else view.chosen
+
+
+def _advice(snapshot: Snapshot, view: View, item: Settlement | None) -> str:
+    """Where today's counts speak for another strategy than the one that was asked for or settled."""
+    from partwise.ledger.strategies import groups_in_pane, usual_rows
     from partwise.translation.strategy import by_counts
 
-    rows, panes = usual_rows(snapshot.r, view.shape.table), f"{view.name}__panes"
-    if rows is None:
+    assert view.shape is not None
+    assert view.chosen is not None
+    rows = usual_rows(snapshot.r, view.shape.table)
+    if rows is None or (view.strategy == "auto" and item is None):
         return ""
-    better = by_counts(view.shape, rows, usual_rows(snapshot.r, panes) if panes in snapshot.graph.tables else None)
+    better = by_counts(view.shape, rows, groups_in_pane(snapshot.r, snapshot.graph, view.name, item, rows))
     if better.strategy == view.chosen.strategy:
         return ""
     advice = f"By the counts in the ledger {better.strategy} would cost less ({better.why})."

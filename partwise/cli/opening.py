@@ -91,7 +91,10 @@ def snapshot_of(workspace: Workspace, definitions: Definitions, now: float | Non
         with as_defined(in_memory(), definitions.graph(), now) as snapshot:
             yield snapshot
         return
+    from partwise.settled import settled
+
     with ledger_of(workspace, now) as ledger:
+        definitions = settled(definitions, ledger.strategies())
         known = not_to_retire(ledger.graph(), definitions)
         with as_defined(ledger, definitions.graph(), now, known) as snapshot:
             yield snapshot

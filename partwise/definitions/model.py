@@ -216,7 +216,9 @@ class ViewDocument(_Strict):
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
     strategy: Literal["auto", "merge", "subtract", "recompute"] = Field(
-        "auto", description="For windows: how they are kept. Default: chosen by cost; see `partwise explain`."
+        "auto",
+        description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
+        "`partwise explain`.",
     )
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, with a column that says so."

@@ -138,6 +138,8 @@ def known_version(r: Reading, table: str, generation: int) -> int | None:
 def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) -> Recorded:
     """Record computed parts. `new_version`: the Delta version that made them visible; None if all were unchanged."""
     graph = store.graph(w)
+    if entry.table not in graph.tables:
+        return Recorded(w.seq, Parts(), Parts())  # retired since; its commits are adopted if it comes back
     table, now = graph[entry.table], settled(w, entry.table)
     if now.generation != entry.generation:
         return Recorded(w.seq, Parts(), Parts())  # parts of a table that has been replaced since

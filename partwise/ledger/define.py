@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, text, update
 
 from partwise.ledger.catalog import Catalog, from_json, settled, to_json
 from partwise.ledger.database import Reading, Writing
-from partwise.ledger.part_facts import LedgerParts
+from partwise.ledger.part_facts import LedgerParts, PartsToCome
 from partwise.ledger.runs import clear, due_rows, existing, paint
 from partwise.ledger.schema import (
     catalog,
@@ -54,44 +55,54 @@ class Changes:
 
 def changes(r: Reading, graph: Graph, broken: Collection[str] = ()) -> Changes:
     """Compare definitions with the ledger. A table whose file is broken just now is left as it was."""
+    return _compared(r, graph, broken)[0]
+
+
+def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Changes, PartsToCome]:
     known = {row.table: row for row in r.on.execute(_KNOWN)}
+    facts = PartsToCome(r)
     lists: dict[str, list[str]] = {k: [] for k in ("added", "changed", "restarted", "settings", "retired")}
     for name in graph.order:
-        row = known.get(name)
+        row, new = known.get(name), graph[name]
         if row is None:
             lists["added"].append(name)
+            facts.expect(new)
             continue
-        old, new = from_json(row.definition), graph[name]
-        if _restarts(r, old, new, row.start) or any(n in lists["restarted"] for n in new.input_names):
+        old = from_json(row.definition)
+        if _restarts(facts, old, new, row) or any(n in lists["restarted"] for n in new.input_names):
             lists["restarted"].append(name)
         elif old.fingerprint != new.fingerprint or row.retired:
             lists["changed"].append(name)
+            facts.expect(new)
         elif old != new:
             lists["settings"].append(name)
     lists["retired"] = [n for n, row in known.items() if n not in graph.tables and n not in broken and not row.retired]
-    return Changes(**{key: tuple(names) for key, names in lists.items()})
+    return Changes(**{key: tuple(names) for key, names in lists.items()}), facts
 
 
-def _restarts(r: Reading, old: Table, new: Table, start: int | None) -> bool:
+def _restarts(facts: PartsToCome, old: Table, new: Table, row: Any) -> bool:
     """Whether the table has to begin anew: other part numbers, another first part, or existing parts
-    that the new definition could not build because they would read what does not exist.
+    that the new definition could not build because they would read what does not exist. For a table that was retired
+    the old definition is as good as another one: what it read may have changed and gone since.
 
     Whatever is computed from such a table begins anew as well: some of its parts may have lost
     what they were computed from. A change of the query alone never does this.
     """
+    start = row.start
     moved = new.start.rule == "at" and start is not None and start != new.start.part
     moved = moved or (old.start.rule == new.start.rule == "earliest" and old.start.part != new.start.part)
     if old.kind != new.kind or old.length != new.length or moved:
         return True
-    if start is None or (old.inputs, old.initial, old.optional) == (new.inputs, new.initial, new.optional):
+    same = (old.inputs, old.initial, old.optional) == (new.inputs, new.initial, new.optional) and not row.retired
+    if start is None or same or new.kind != "view":
         return False
-    built = existing(r, new.name)
-    return bool(built - buildable(new, start, built, Parts(), LedgerParts(r)))
+    built = facts.existing(new.name, -FOREVER, FOREVER)
+    return bool(built - buildable(new, start, built, Parts(), facts))
 
 
 def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = ()) -> Changes:
     """Take over definitions. One transaction, one sequence for all of them."""
-    found = changes(w, graph, broken)
+    found, facts = _compared(w, graph, broken)
     if not found:
         return found
     w.on.execute(_DEFINED, {"seq": w.seq})
@@ -113,9 +124,17 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
     known = store.graph(w)
     for name in known.order:  # in order: a restarted table's readers are looked at after it
         if name in {*found.added, *found.restarted, *found.changed} and known[name].kind == "view":
-            _begin(w, known[name])
+            _begin(w, known[name], keep_start=_serves_parts(w, facts, known[name]))
             look_at_readers(w, known, name)
     return found
+
+
+def _serves_parts(w: Writing, facts: PartsToCome, helper: Table) -> bool:
+    """A new helper of a view that has parts begins where they need it, in whatever order what it reads is built."""
+    if helper.helper_of is None or not existing(w, helper.helper_of) or settled(w, helper.name).start is not None:
+        return False
+    w.on.execute(_SET.values(start=facts.start(helper.name)), {"t": helper.name})
+    return True
 
 
 def _check_again(w: Writing, graph: Graph, names: Collection[str]) -> None:

@@ -9,27 +9,29 @@ and every writer follows it: views, ingest, compaction and retention alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlalchemy import bindparam, insert, select, update
 
 from partwise.ledger import define as definitions
-from partwise.ledger import leases
+from partwise.ledger import leases, strategies
 from partwise.ledger.audit import audit, rebuild
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.commit import FAILURE_DROP, Entry, Recorded, known_version, record
-from partwise.ledger.database import Database
+from partwise.ledger.database import Database, Reading, Writing
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.leases import Lease
 from partwise.ledger.moment import sequence_at, versions_at
 from partwise.ledger.pin import Pin, Version, pin, version_of
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, outbox, step
-from partwise.parts import Parts
+from partwise.ledger.strategies import Settlement
+from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Plan
 from partwise.plan.planner import make_plan
 from partwise.plan.retention import expirable
-from partwise.tables import Graph
+from partwise.tables import Graph, Table
 
 _FAILURE = select(failure.c.attempts, failure.c.pin).where(
     failure.c.table == bindparam("t"), failure.c.part == bindparam("p")
@@ -47,14 +49,52 @@ class Ledger:
 
     # -- definitions ------------------------------------------------------------------------------
 
-    def define(self, graph: Graph, now: float, broken: Collection[str] = ()) -> definitions.Changes:
-        """Take over definitions; does nothing, and takes no sequence, if the ledger has them already."""
+    def define(
+        self,
+        graph: Graph,
+        now: float,
+        broken: Collection[str] = (),
+        made_with: Mapping[str, Settlement] | None = None,
+        record: Collection[Settlement] = (),
+    ) -> definitions.Changes:
+        """Take over definitions; does nothing, and takes no sequence, if the ledger has them already.
+
+        `made_with` are the strategies that the definitions were made with: raises SettledMeanwhile if they are others
+        by now. `record` are those that become known with these definitions.
+        """
         with self.database.reading() as r:
-            if not definitions.changes(r, graph, broken):
+            if not definitions.changes(r, graph, broken) and not record:
                 return definitions.Changes()
+        with self._defining(now) as w:
+            if made_with is not None and strategies.chosen(strategies.settlements(w)) != strategies.chosen(made_with):
+                raise strategies.SettledMeanwhile
+            for item in record:
+                strategies.write(w, item)
+            return definitions.define(w, graph, self._catalog, broken)
+
+    def settle(
+        self,
+        item: Settlement,
+        before: Mapping[str, Table],
+        after: Mapping[str, Table],
+        now: float,
+        still: Callable[[Reading], bool] = lambda r: True,
+        dead: Callable[[str], bool] = lambda holder: False,
+    ) -> bool:
+        """Settle how a window is kept, if `still` nothing speaks against it. Returns whether it was done; raises Busy."""
+        with self._defining(now) as w:
+            return still(w) and strategies.settle(w, self._catalog, item, before, after, dead)
+
+    def strategies(self) -> dict[str, Settlement]:
+        """How windows are kept, by view, as far as it is settled."""
+        with self.database.reading() as r:
+            return strategies.settlements(r)
+
+    @contextmanager
+    def _defining(self, now: float) -> Iterator[Writing]:
         try:
             with self.database.writing(now) as w:
-                return definitions.define(w, graph, self._catalog, broken)
+                yield w
         except BaseException:
             self._catalog.forget()  # its sequence is free again, for other definitions perhaps
             raise
@@ -62,6 +102,9 @@ class Ledger:
     def graph(self) -> Graph:
         with self.database.reading() as r:
             return self._catalog.graph(r)
+
+    def graph_at(self, r: Reading) -> Graph:
+        return self._catalog.graph(r)
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -174,7 +217,8 @@ class Ledger:
     def may_expire(self, table: str, now: float) -> int:
         """The highest floor for which nothing that is pending or not built yet loses a part it requires."""
         with self.database.reading() as r:
-            return expirable(self._catalog.graph(r), LedgerFacts(r), now, table)
+            graph = self._catalog.graph(r)
+            return expirable(graph, LedgerFacts(r), now, table) if table in graph.tables else -FOREVER
 
     def audit(self, repair: bool = False, now: float = 0.0) -> dict[str, tuple[Parts, Parts]]:
         """Compare `due` with the as-of formula over all parts; empty means they agree."""

@@ -6,6 +6,8 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.runs import existing
 from partwise.parts import Parts
+from partwise.plan.reach import EVERYTHING, buildable, first_part
+from partwise.tables import Table
 
 
 class LedgerParts:
@@ -19,3 +21,29 @@ class LedgerParts:
 
     def start(self, table: str) -> int | None:
         return settled(self._r, table).start
+
+
+class PartsToCome(LedgerParts):
+    """The same, but of helpers that are new or computed in another way what can be built of them, and nothing else.
+
+    A view whose window is kept in another way reads other helpers. They have no parts yet, but will have them. Old
+    parts that cannot be built again are of no use: they were computed in the other way.
+    """
+
+    def __init__(self, r: Reading) -> None:
+        super().__init__(r)
+        self._coming: dict[str, tuple[int, Parts]] = {}
+
+    def expect(self, table: Table) -> None:
+        if table.helper_of is None:
+            return
+        start = super().start(table.name)
+        start = start if start is not None else first_part(table, self)
+        if start is not None:
+            self._coming[table.name] = (start, buildable(table, start, EVERYTHING, Parts(), self))
+
+    def existing(self, table: str, lo: int, hi: int) -> Parts:
+        return self._coming[table][1].within(lo, hi) if table in self._coming else super().existing(table, lo, hi)
+
+    def start(self, table: str) -> int | None:
+        return self._coming[table][0] if table in self._coming else super().start(table)

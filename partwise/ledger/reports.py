@@ -37,7 +37,6 @@ _OPEN = (
     .order_by(open_part.c.part.desc())
     .limit(bindparam("n"))
 )
-_ROWS = select(part.c.rows).where(part.c.table == bindparam("t")).order_by(part.c.part.desc()).limit(100)
 _FAILED_PARTS = (
     select(failure.c.part)
     .where(failure.c.table == bindparam("t"), failure.c.part.between(bindparam("a"), bindparam("b")))
@@ -180,12 +179,6 @@ def _could_start(snapshot: Snapshot, table: Table) -> int | None:
         return None
     possible = first_part(table, snapshot.facts)
     return possible if possible is not None and possible < now.start else None
-
-
-def usual_rows(r: Reading, table: str) -> int | None:
-    """Rows in a part, on the average of the newest ones; None while there are none."""
-    found = [rows for rows in r.on.execute(_ROWS, {"t": table}).scalars() if rows]
-    return round(sum(found) / len(found)) if found else None
 
 
 def parts(snapshot: Snapshot, name: str, lo: int = -FOREVER, hi: int = FOREVER, limit: int = 20) -> Page:

@@ -274,6 +274,20 @@ held_file = _table(
     Column("at", Float, nullable=False),
 )
 
+#: How a window is kept, settled when there were rows to count. `mark` says for which query; another one is settled anew.
+strategy = _table(
+    "strategy",
+    _key("view"),
+    Column("strategy", String(16), nullable=False),  # merge | subtract | recompute
+    Column("mark", String(64), nullable=False),
+    Column("rows", BigInteger),  # in a part of what it reads; None: nobody has counted
+    Column("groups", BigInteger),  # in a pane
+    Column("again", Boolean, nullable=False),  # to be counted again before the next step
+    Column("why", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
 
 @cache
 def complete() -> MetaData:

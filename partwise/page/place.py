@@ -35,7 +35,7 @@ class Place:
         self._workspace: Workspace | None = None
         self._ledger: Ledger | None = None
         self._catalog = Catalog()
-        self._files: tuple[object, ...] = ()
+        self._known: tuple[object, ...] = ()
         self._definitions: Definitions | None = None
 
     @contextmanager
@@ -55,15 +55,20 @@ class Place:
         return self._workspace
 
     def definitions(self) -> Definitions:
+        """As they run here. Read again when files have changed, or strategies have been settled."""
+        from partwise.settled import settled
+
         folder = self.workspace().definitions_folder
         files = tuple(
             (str(file), stat.st_mtime_ns, stat.st_size)
             for file in sorted(folder.rglob("*.y*ml"))
             if (stat := file.stat())
         )
+        strategies = self._open().strategies() if self.workspace().has_ledger() else {}
+        known = (files, strategies)
         with self._lock:
-            if self._definitions is None or files != self._files:
-                self._definitions, self._files = self.workspace().load(), files
+            if self._definitions is None or known != self._known:
+                self._definitions, self._known = settled(self.workspace().load(), strategies), known
             return self._definitions
 
     def _open(self) -> Ledger:

@@ -25,6 +25,10 @@ TABLE = 7_000_000
 WRITTEN = 40
 #: What reading costs in addition where every row is a group of its own.
 SCATTERED = 2
+#: What was settled is changed, and everything built again, only if another strategy costs less than this part of it.
+WORTH_IT = 1 / 3
+#: It is counted again when parts have so many times as many rows as they had then, or so many times fewer.
+GROWN = 4
 #: Nothing counted: panes in a window from which reading them all costs more than keeping a rolling row.
 LONG_WINDOW = 60
 
@@ -70,6 +74,21 @@ def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int,
     if all(s.exact for s in splits) and panes >= LONG_WINDOW:
         return Choice("subtract", f"{panes} panes in a window, and all aggregates can be subtracted")
     return Choice("merge", f"{panes} panes in a window, each one row per group")
+
+
+def is_worth_it(shape: WindowShape, rows: int, groups: int | None, present: str) -> bool:
+    """Whether the cheapest strategy costs so much less than the present one that changing to it pays."""
+    known = groups if groups is not None else rows * shape.ratio // 10
+    every = costs(shape.panes, shape.per_slide, rows * shape.ratio, known)
+    now = next(cost for strategy, cost in every.items() if strategy == present)
+    return min(costs_of(shape, rows, groups).values()) < WORTH_IT * now
+
+
+def has_grown(then: int | None, now: int | None) -> bool:
+    """Whether rows should be counted again: never counted, or many times more or fewer than then."""
+    if now is None:
+        return False
+    return then is None or now >= GROWN * then or then >= GROWN * now
 
 
 def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:

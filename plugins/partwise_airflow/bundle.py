@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from airflow.dag_processing.bundles.base import BaseDagBundle
+from sqlalchemy.exc import SQLAlchemyError
 
+from partwise.ledger.open import LedgerProblem
 from partwise.workspace import BadSetting, NoWorkspace, open_workspace
 from partwise_airflow.render import render
 
@@ -38,7 +40,7 @@ class ViewsBundle(BaseDagBundle):
         if not self._is_fresh():
             try:
                 self.refresh()
-            except (BadSetting, NoWorkspace, OSError):
+            except (BadSetting, NoWorkspace, LedgerProblem, SQLAlchemyError, OSError):
                 if not self._stamp.exists():
                     raise
                 log.exception("the definitions cannot be read just now; the files of before are used")

@@ -39,7 +39,7 @@ class Reconcile(BaseOperator):
                 self.log.warning("%s was held by %s, which is dead: freed", table, holder)
             for table, count in found.adopted.items():
                 self.log.warning("%s: %s commits that the ledger did not know were adopted", table, count)
-            keys = tell_again(ledger, set(workspace.load().usable), lambda view: live_runs(context, view))
+            keys = tell_again(ledger, set(workspace.definitions(ledger).usable), lambda view: live_runs(context, view))
         emit(context, keys)
         return {"freed": found.freed, "adopted": found.adopted, "announced": {k: dict(v) for k, v in keys.items()}}
 

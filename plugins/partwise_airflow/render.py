@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from pprint import pformat
@@ -11,6 +12,7 @@ from typing import Any
 
 from partwise.definitions import Definitions, Dimension, Problem, Source, View, load
 from partwise.parts import duration_text
+from partwise.settled import settled
 from partwise.tables import Graph, Input
 from partwise.workspace import Workspace
 from partwise_airflow.specs import SourceSpec, TableSpec, ViewSpec
@@ -54,9 +56,8 @@ raise BadDefinition({text})
 
 
 def render(workspace: Workspace) -> dict[str, str]:
-    """File names with their contents. Never raises for what stands in a definition."""
-    folder = workspace.definitions_folder.absolute()
-    definitions = load(folder)
+    """File names with their contents. Never raises for what stands in a definition; LedgerProblem, though."""
+    definitions = _definitions(workspace)
     graph, where = definitions.graph(), str(workspace.folder.absolute())
     found: dict[str, str] = {}
     for name, table in definitions.tables.items():
@@ -86,6 +87,18 @@ def render(workspace: Workspace) -> dict[str, str]:
 
 def _engine(workspace: Workspace, view: View) -> str:
     return view.engine or workspace.settings.spark.engine or "connect"
+
+
+def _definitions(workspace: Workspace) -> Definitions:
+    """As they run here. A new workspace has no ledger yet: the first task makes it."""
+    written = load(workspace.definitions_folder.absolute())
+    if not workspace.has_ledger():
+        return written
+    ledger = workspace.open_ledger(time.time())
+    try:
+        return settled(written, ledger.strategies())
+    finally:
+        ledger.database.close()
 
 
 def _stub(what: str, file: str, text: str, spec: ViewSpec | SourceSpec) -> str:

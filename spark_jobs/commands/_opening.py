@@ -26,10 +26,10 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
     """
     workspace = workspace_of(given)
     definitions = definitions_of(workspace)
-    for name in names or ():
-        table_of(definitions.graph(), definitions, name, *kinds)
     with ledger_of(workspace, time.time()) as ledger:
-        workspace.take_over(ledger, definitions, time.time())
+        definitions = workspace.take_over(ledger, definitions, time.time())
+        for name in names or ():
+            table_of(definitions.graph(), definitions, name, *kinds)
         from spark_jobs.engine import Engine
         from spark_jobs.session import session
 

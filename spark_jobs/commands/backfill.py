@@ -69,7 +69,7 @@ def command(
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with ledger_of(where, time.time()) as ledger:
-        where.take_over(ledger, definitions, time.time())
+        definitions = where.take_over(ledger, definitions, time.time())
         found = _interrupted(ledger, definitions, name) if resume else None
         if found is not None:
             with ledger.database.reading() as r:
@@ -245,7 +245,7 @@ def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | No
                 continue
             failed += len(outcome.report.failed)
             watching.clear()
-            print(jsons.dumps(as_json(engine, outcome.report)), flush=True) if json else show(engine, outcome.report)
+            print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
             watching.draw()
     finished = watching.conclude(json, stop.is_set())
     if stop.is_set():

@@ -73,16 +73,18 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pi
     Beside them, tables that the text seems to mention and that had no part by then.
     """
     from partwise.ledger.moment import readable
+    from partwise.settled import settled
     from partwise.storage.paths import table_path
     from partwise.storage.query import Pin, mentioned
 
-    definitions = definitions_of(where, quiet=True)
+    written = definitions_of(where, quiet=True)
     if not where.has_ledger():
         raise Stop("There is nothing to read yet: no run has made a ledger. `partwise run` starts.")
     now = time.time()
     with ledger_of(where, now) as ledger:
         moment = None if as_of is None else moment_of(as_of, now, "--as-of")
         _check_promise(ledger, moment, where.settings)
+        definitions = settled(written, ledger.strategies())
         asked = mentioned(sql, definitions.usable)
         found = readable(ledger.database, definitions.usable, asked, moment)
     pins = {

@@ -29,7 +29,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     swept: dict[str, int] = {}
     tables = Tables()
     with ledger_of(where, time.time()) as ledger:
-        where.take_over(ledger, definitions, time.time())
+        definitions = where.take_over(ledger, definitions, time.time())
         engine = Engine(None, ledger, definitions, where.warehouse)  # type: ignore[arg-type]  # nothing is computed
         for name in ledger.graph().order:
             path = engine.path(name, ledger.current(name).generation)

@@ -65,7 +65,7 @@ def command(
             steps += 1
             failed += len(outcome.report.failed)
             # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
-            print(jsons.dumps(as_json(engine, outcome.report)), flush=True) if json else show(engine, outcome.report)
+            print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
         if not json:
             _conclude(engine, only, steps, given_up)
         if stop.is_set():
@@ -135,8 +135,8 @@ def tell_trouble(outcome: Outcome, json: bool) -> int:
     return int(outcome.given_up)
 
 
-def as_json(engine: Engine, report: Report) -> dict[str, Any]:
-    length = engine.definitions.graph()[report.table].length
+def as_json(report: Report) -> dict[str, Any]:
+    length = report.length
     return {
         "table": report.table,
         "parts": [part_text(p, length) for p in report.parts],
@@ -149,9 +149,9 @@ def as_json(engine: Engine, report: Report) -> dict[str, Any]:
     }
 
 
-def show(engine: Engine, report: Report) -> None:
+def show(report: Report) -> None:
     """A line a step: what, how much of it changed, why."""
-    length = engine.definitions.graph()[report.table].length
+    length = report.length
     if report.parts:
         if report.changed.count == report.parts.count:
             what = plural(report.parts.count, "part")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 
 from partwise.workspace import open_workspace
+from partwise_airflow.bundle import ViewsBundle
 from partwise_airflow.render import render
+from tests.cli.stand_in import settle
 
 #: Importing Airflow takes seconds: one process for all of these.
 pytestmark = pytest.mark.xdist_group("airflow")
@@ -62,6 +65,28 @@ def test_a_view_waits_computes_its_helpers_then_itself_then_announces(workspace:
     dag = parsed(workspace, "w")
     assert order(dag) == ["required_parts_exist", "w__panes", "w", "announce"]
     assert [task.task_id for task in dag.tasks if not task.downstream_task_ids] == ["announce"]
+
+
+def test_a_window_has_the_tasks_of_the_way_that_it_is_kept(workspace: Path) -> None:
+    """Settled by the first step; the file of before has a task too many until it is written again."""
+    parsed(workspace, "w")
+    settle(workspace, "w", "recompute", 10, 3)
+    assert order(parsed(workspace, "w")) == ["required_parts_exist", "w", "announce"]
+    assert "w__panes" not in parsed(workspace, "w").doc_md
+
+
+def test_the_files_of_before_are_used_while_the_ledger_cannot_be_read(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(workspace, "w", "recompute", 10, 3)
+    monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / "bundles"))
+    bundle = ViewsBundle(name="views", workspace=str(workspace), refresh_interval=0)
+    bundle.initialize()
+    before = (bundle.path / "w.py").read_text()
+    os.utime(bundle._stamp, (0, 0))
+    monkeypatch.setenv("PARTWISE_LEDGER", "postgresql://nobody@127.0.0.1:1/nothing")
+    bundle.initialize()
+    assert (bundle.path / "w.py").read_text() == before
 
 
 def test_a_view_is_described_by_its_definition(workspace: Path) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.strategies import Settlement, tables_of
 from partwise.parts import parse_range
 from partwise.tables import DIMENSION_PART
+from partwise.translation import Choice
 from partwise.workspace import open_workspace
 
 _HOLDER = "the demo"
@@ -48,6 +50,16 @@ def build_what_is_ready(folder: Path) -> bool:
             contents = {p: Content(3, f"3:{p}.{pinned.seq}") for p in pinned.due}
             ledger.commit(held, pinned.entry(contents), (pinned.own.version or 0) + 1, now)
         return bool(tables)
+
+
+def settle(folder: Path, view: str, strategy: str, rows: int, groups: int) -> None:
+    """As a step does before the first part of a window."""
+    ledger = _open(folder)
+    with closing(ledger.database):
+        now = open_workspace(str(folder), {}).definitions(ledger)
+        after = now.with_strategies({view: Choice(strategy, "counted")})  # type: ignore[arg-type]
+        item = Settlement(view, strategy, now.tables[view].mark, "counted", rows, groups)  # type: ignore[union-attr]
+        assert ledger.settle(item, tables_of(now.graph(), view), tables_of(after.graph(), view), time.time())
 
 
 def _open(folder: Path) -> Ledger:

@@ -11,7 +11,7 @@ from partwise.ledger.commit import Content, Entry
 from partwise.parts import parse_part
 from partwise.workspace import open_workspace
 from tests.cli.conftest import ROOT, Done, Run
-from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows
+from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows, settle
 
 GOLDEN = ROOT / "tests" / "golden" / "cli"
 
@@ -303,7 +303,7 @@ class TestExplain:
         assert "many parts in one pass: the runs of each group" in everything
 
     @pytest.mark.parametrize("rows, advice", [(40, "recompute would cost less"), (1_000_000, "")])
-    def test_the_ledger_gives_advice_and_changes_nothing(
+    def test_the_ledger_gives_advice_about_what_was_asked_for_and_changes_nothing(
         self, run: Run, workspace: Path, rows: int, advice: str
     ) -> None:
         before = run("explain", "worst_ten_minutes", "--json").json["views"]
@@ -314,6 +314,31 @@ class TestExplain:
         assert after[-1]["strategy"] == before[-1]["strategy"]
         assert advice in after[-1]["advice"]
         assert bool(advice) == ("strategy: recompute" in run("explain", "worst_ten_minutes").out)
+
+    def test_how_a_window_is_kept_and_since_when(self, run: Run, workspace: Path) -> None:
+        file = workspace / "view_defs/worst_ten_minutes.yaml"
+        file.write_text(file.read_text().replace("strategy: merge\n", ""))
+        view = run("explain", "worst_ten_minutes", "--json").json["views"][-1]
+        assert view["strategy"] == "merge: 10 panes in a window, each one row per group, until there are rows to count"
+        assert (view["settled"], view["advice"]) == (None, "")
+        load_rows(workspace, "measurements", "2026-10-03T10:00..2026-10-03T10:20", 40)
+        settle(workspace, "worst_ten_minutes", "recompute", 40, 4)
+        found = run("explain", "worst_ten_minutes", "--json").json["views"]
+        assert [view["name"] for view in found] == ["worst_ten_minutes"]
+        assert found[0]["strategy"] == "recompute: counted"
+        assert {**found[0]["settled"], "at": ""} == {"at": "", "strategy": "recompute", "rows": 40, "groups": 4}
+        assert found[0]["requires"] == ["measurements[j-9..j]"]
+        shown = run("explain", "worst_ten_minutes").out
+        assert ", by 40 rows in a part of what it reads and 4 groups in a pane\n" in shown
+        assert "hint" not in shown, "today's counts say the same"
+        assert run("plan", "--json").json["definitions"]["changed"] == [], "other commands see it the same way"
+        assert {step["table"] for step in run("plan", "--json").json["steps"]} >= {"worst_ten_minutes"}
+
+        load_rows(workspace, "measurements", "2026-10-03T10:21..2026-10-03T12:10", 10_000_000)
+        assert "hint: By the counts in the ledger merge would cost less" in run("explain", "worst_ten_minutes").out
+        assert run("retain", "--json").json["counted_again"] == ["worst_ten_minutes"]
+        assert "counted again before the next step" in run("explain", "worst_ten_minutes").out
+        assert run("retain", "--json").json["counted_again"] == [], "told once"
 
 
 class TestInit:

@@ -49,7 +49,7 @@ def command(
     cleaned: dict[str, Cleaned] = {}
     tables = Tables()
     with ledger_of(where, time.time()) as ledger:
-        where.take_over(ledger, definitions, time.time())
+        definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
         names = list(graph.order) if name is None else [table_of(graph, definitions, name).name]
         give_up(ledger, where.settings.history_seconds, time.time())

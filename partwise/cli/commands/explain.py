@@ -10,7 +10,7 @@ import typer
 from partwise.cli.explained import Explained, explained
 from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.show import as_json, heading, say
+from partwise.cli.show import as_json, heading, moment_json, moment_text, plural, say
 from partwise.definitions import View
 from partwise.parts import duration_text, part_text
 
@@ -32,9 +32,13 @@ def command(
       partwise explain high_loss --all
       partwise explain loss_by_region --part 2026-10-03T10:05
     """
+    from partwise.ledger.strategies import settlements
+    from partwise.settled import settled
+
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
+        definitions = settled(definitions, settlements(snapshot.r))
         table = table_of(snapshot.graph, definitions, view, "view")
         j = None if part is None else part_of(part, table)
         found = explained(snapshot, definitions, table.name, j, time.time())
@@ -42,10 +46,10 @@ def command(
         as_json({"views": [_as_json(item) for item in found]})
         return
     for item in found:
-        _show(item, everything)
+        _show(item, everything, where.settings.timezone)
 
 
-def _show(item: Explained, everything: bool) -> None:
+def _show(item: Explained, everything: bool, zone: str) -> None:
     view, length = item.view, item.view.part
     heading(f"{view.name}: {_kind(item)}, parts of {duration_text(length)}, from {item.start}")
     if view.description:
@@ -54,6 +58,8 @@ def _show(item: Explained, everything: bool) -> None:
         _code("query", view.query.text)
     if item.choice:
         say(f"strategy: {item.choice}")
+    if item.settled is not None:
+        say(f"settled: {moment_text(item.settled.at, zone)}{_counts(item.settled.rows, item.settled.groups)}")
     if item.advice:
         say(f"hint: {item.advice}")
     for note in item.notes:
@@ -75,6 +81,13 @@ def _show(item: Explained, everything: bool) -> None:
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
     if item.example_feeds:
         say(f"  {view.name}[{part_text(item.example, length)}] feeds {', '.join(item.example_feeds)}")
+
+
+def _counts(rows: int | None, groups: int | None) -> str:
+    if rows is None:
+        return ""
+    counted = f", by {plural(rows, 'row')} in a part of what it reads"
+    return counted if groups is None else f"{counted} and {plural(groups, 'group')} in a pane"
 
 
 def _kind(item: Explained) -> str:
@@ -102,6 +115,13 @@ def _code(title: str, text: str) -> None:
         say(f"    {line}", "cyan")
 
 
+def _settled(item: Explained) -> dict[str, Any] | None:
+    found = item.settled
+    if found is None:
+        return None
+    return {"at": moment_json(found.at), "strategy": found.strategy, "rows": found.rows, "groups": found.groups}
+
+
 def _as_json(item: Explained) -> dict[str, Any]:
     view = item.view
     return {
@@ -119,6 +139,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "requires": list(item.requires),
         "feeds": list(item.feeds),
         "strategy": item.choice,
+        "settled": _settled(item),
         "advice": item.advice,
         "notes": list(item.notes),
         "many_parts": item.many,

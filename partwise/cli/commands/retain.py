@@ -13,6 +13,8 @@ from partwise.cli.show import as_json, moment_json, moment_text, plural, say, ta
 from partwise.parts import Range, part_text, range_text
 
 if TYPE_CHECKING:
+    from partwise.definitions import Definitions
+    from partwise.ledger.ledger import Ledger
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.retain import Retained
     from partwise.workspace import Workspace
@@ -22,7 +24,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     """Applies `keep` of sources and views, and keeps helpers only as long as something may still read them.
 
     Parts that go are expired, not missing. Never one that something pending needs. As-of reads reach back as far as
-    the setting `history` says; what only older ones would need is removed from tables, logs and the ledger.
+    the setting `history` says; what only older ones would need is removed from tables, logs and the ledger. Windows whose
+    input has grown or shrunk many times since it was settled how they are kept are counted again before their next step.
 
     \b
     Example:
@@ -37,7 +40,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     cleaned: dict[str, Cleaned] = {}
     tables = Tables()
     with ledger_of(where, time.time()) as ledger:
-        where.take_over(ledger, definitions, time.time())
+        definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
         for name, wanted in floors(ledger, definitions.usable).items():
             with tables.each(name):
@@ -49,6 +52,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
                 cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
                 if graph[name].kind == "source":
                     rows += forget_files(ledger, where.warehouse, name, lambda name: _is_gone(where, name), time.time)
+        again = _count_again(ledger, definitions)
     expired = [(r, range_text(Range(r.first, r.floor - 1), graph[r.table].length)) for r in done]
     if json:
         as_json(
@@ -64,6 +68,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
                 ],
                 "removed": cleaned_json(cleaned),
                 "ledger_rows": rows,
+                "counted_again": sorted(again),
                 "as_of_from": moment_json(given.at),
                 "busy": sorted(tables.busy),
                 "failed": tables.failed,
@@ -82,8 +87,24 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         f"{plural(rows, 'older row')} left the ledger.",
         "dim",
     )
+    for name, (then, now) in again.items():
+        was = "nobody had counted" if then is None else f"{then:,} when that was settled"
+        say(f"How {name} is kept is looked at again before its next step: {now:,} rows in a part it reads, {was}.")
     tables.tell()
     tables.end()
+
+
+def _count_again(ledger: Ledger, definitions: Definitions) -> dict[str, tuple[int | None, int]]:
+    from partwise.ledger.strategies import count_again
+    from partwise.settled import to_count_again
+
+    with ledger.database.reading() as r:
+        found = to_count_again(r, definitions)
+    if found:
+        with ledger.database.writing(time.time()) as w:
+            for view in found:
+                count_again(w, view)
+    return found
 
 
 def _is_gone(where: Workspace, name: str) -> bool:
