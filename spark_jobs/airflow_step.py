@@ -44,14 +44,19 @@ def run_table(step: str, spark: SparkSession) -> dict[str, Any]:
     from partwise.parts import Parts, parse_range
 
     asked = json.loads(step)
+    name = asked["table"]
     with _engine(spark, asked) as (engine, _):
-        table = engine.definitions.graph()[asked["table"]]
-        parts = Parts.of(parse_range(asked["parts"], table.length)) if asked.get("parts") else None
         if view := asked.get("begins"):
             with engine.ledger.database.writing(engine.now()) as w:
                 begin(w, view, asked["run"])
+        if (held_up := _helpers_first(engine, name)) is not None:
+            return held_up
+        table = engine.definitions.graph().tables.get(name)
+        if table is None:
+            return _nothing(name)
+        parts = Parts.of(parse_range(asked["parts"], table.length)) if asked.get("parts") else None
         limit = parts if asked.get("only") else None
-        report = _compute(engine, table.name, parts, _steps(engine, table.name, lambda: limit, ROUNDS))
+        report = _compute(engine, name, parts, _steps(engine, name, lambda: limit, ROUNDS))
         if (view := asked.get("ends")) and not report["failed"]:
             report["quiet"] = ends_quietly(engine.ledger, engine.now(), view, asked["run"])
         return report
@@ -69,6 +74,10 @@ def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
         with engine.ledger.database.writing(engine.now()) as w:
             backfills.beat(w, asked["backfill"])
             found = next((b for b in backfills.unfinished(w) if b.number == asked["backfill"]), None)
+        if (held_up := _helpers_first(engine, table)) is not None:
+            return held_up
+        if table not in engine.definitions.graph().tables:
+            return _nothing(table)
         if found is None:
             return _compute(engine, table, Parts(), iter(()))
         with alive(engine, found):
@@ -77,6 +86,31 @@ def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
             # The scope grows with what changes, and whoever asked for a year gets a year.
             steps = _steps(engine, table, lambda: scope(engine, found).get(table, Parts()), None)
             return _compute(engine, table, lambda: scope(engine, found).get(table, Parts()), steps)
+
+
+def _helpers_first(engine: Engine, view: str) -> dict[str, Any] | None:
+    """Compute helpers that the DAG has no task for: how a window is kept was settled after its file was written.
+
+    Returns a report only if one of them failed. Ordinarily nothing of them is left to do here.
+    """
+    from spark_jobs.settle import settle
+
+    settle(engine, view)
+    graph = engine.definitions.graph()
+    helpers = {each for each in graph.order if graph[each].helper_of == view}
+    while helpers and (steps := engine.ledger.plan(engine.now(), helpers).steps):
+        name = steps[0].table
+        report = _compute(engine, name, None, _steps(engine, name, lambda: None, ROUNDS))
+        if report["failed"]:
+            return report
+        helpers.discard(name)
+    return None
+
+
+def _nothing(table: str) -> dict[str, Any]:
+    """The DAG still has a task for a helper that its view needs no longer: its file is written anew within a minute."""
+    log.info("%s is not needed any more", table)
+    return {"table": table, "steps": [], "failed": {}, "again": False}
 
 
 def _compute(
@@ -89,7 +123,7 @@ def _compute(
     done: list[dict[str, Any]] = []
     failed: dict[int, str] = {}
     for report in steps:
-        done = [*done, _told(engine, report)][-ROUNDS:]
+        done = [*done, _told(report)][-ROUNDS:]
         failed |= report.failed
     again = _failures(engine, table, parts() if callable(parts) else parts)
     failed |= {p: message for p, (message, _) in again.items()}
@@ -220,8 +254,7 @@ def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine
         log.info("Spark UI: %s", link)
     ledger = workspace.open_ledger(time.time())
     try:
-        definitions = workspace.load()
-        workspace.take_over(ledger, definitions, time.time())
+        definitions = workspace.take_over(ledger, workspace.load(), time.time())
         most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
         yield Engine(spark, ledger, definitions, workspace.warehouse, **most), workspace
     finally:
@@ -268,6 +301,7 @@ def _steps(engine: Engine, table: str, limit: Callable[[], Parts | None], rounds
 def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | None:
     """Losing against somebody else is ordinary: wait for them, then look again what is due."""
     from partwise.ledger.leases import Busy, Fenced
+    from partwise.ledger.pin import DefinitionChanged
     from partwise.storage import Conflict
 
     end, tries, told = engine.now() + PATIENCE, 0, False
@@ -281,17 +315,18 @@ def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | No
                 log.info("%s; waiting for it", why)
                 told = True
             time.sleep(1)
-        except (Conflict, Fenced) as why:
+        except (Conflict, Fenced, DefinitionChanged) as why:
             tries += 1
+            engine.catch_up()
             if tries == _TRIES:
                 raise
             log.info("somebody else was quicker (%s); looking again what is due", why)
 
 
-def _told(engine: Engine, report: Report) -> dict[str, Any]:
+def _told(report: Report) -> dict[str, Any]:
     from partwise.parts import part_text, range_text
 
-    length = engine.definitions.graph()[report.table].length
+    length = report.length
     spans = ", ".join(range_text(span, length) for span in report.parts.ranges[:3])
     more = f" and {len(report.parts.ranges) - 3} more ranges" if len(report.parts.ranges) > 3 else ""
     if report.parts:

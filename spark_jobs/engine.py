@@ -7,7 +7,7 @@ asks the world for anything.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,6 +21,8 @@ from partwise.ledger.leases import Lease
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.orphans import adopt_orphans
 from partwise.ledger.pin import Version
+from partwise.ledger.strategies import Settlement
+from partwise.settled import settled
 from partwise.storage.paths import table_path
 
 #: How long a lease lasts; tests of zombies shorten it.
@@ -29,8 +31,10 @@ LEASE = SECONDS
 LEFT_FOR = timedelta(hours=1)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Engine:
+    """`definitions` are as the ledger has them; they are others once somebody has settled how a window is kept."""
+
     spark: SparkSession
     ledger: Ledger
     definitions: Definitions
@@ -40,6 +44,12 @@ class Engine:
     most_parts: int = 1_000  # of one step
     most_rows: int = 20_000_000  # that one query reads, as far as the ledger can tell
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
+    settling: bool = True  # whether windows are counted before their first part
+    settled: set[str] = field(default_factory=set)  # windows that need not be looked at again
+
+    def catch_up(self, known: Mapping[str, Settlement] | None = None) -> None:
+        """Go on with windows kept as the ledger says now."""
+        self.definitions = settled(self.definitions, self.ledger.strategies() if known is None else known)
 
     def definition(self, name: str) -> Definition:
         return self.definitions.usable[name]

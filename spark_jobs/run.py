@@ -131,12 +131,19 @@ def _next_steps(
 ) -> list[Step]:
     """The first step of each table that nobody works on; nothing of a table that others keep taking away."""
     found: dict[str, Step] = {}
-    for step in engine.ledger.plan(engine.now(), only).steps:
+    for step in engine.ledger.plan(engine.now(), _with_helpers(engine, only)).steps:
         if scope is not None and not scope.get(step.table, Parts()).within(*step.parts):
             continue
         if step.table not in busy and not tries.hopeless(step.table) and step.table in engine.definitions.usable:
             found.setdefault(step.table, step)
     return list(found.values())
+
+
+def _with_helpers(engine: Engine, only: Collection[str] | None) -> Collection[str] | None:
+    """A window that is settled while this runs may have other helpers than when these names were chosen."""
+    if only is None:
+        return None
+    return {*only, *(name for name, helper in engine.definitions.helpers.items() if helper.helper_of in only)}
 
 
 def _run(engine: Engine, step: Step, asked: Parts | None) -> Outcome:
@@ -145,7 +152,10 @@ def _run(engine: Engine, step: Step, asked: Parts | None) -> Outcome:
         return Outcome(step, run_step(engine, step.table, asked))
     except Busy as why:
         return Outcome(step, None, why)
-    except (Conflict, Fenced, DefinitionChanged):
+    except (Conflict, Fenced):
+        return Outcome(step, None)
+    except DefinitionChanged:
+        engine.catch_up()  # somebody may have settled how a window is kept
         return Outcome(step, None)
     except Exception as why:
         if isinstance(why, _TROUBLE) or trouble.is_infrastructure(why):

@@ -29,15 +29,17 @@ from spark_jobs.compute import Computing, QueryFailed, explained, schema_of
 from spark_jobs.digest import EMPTY, digests, row_count
 from spark_jobs.engine import Engine
 from spark_jobs.many import Many, NotTogether
+from spark_jobs.settle import settle
 from spark_jobs.stage import stage
 from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a step did."""
+    """What a step did. `length` is that of the table's parts: by now the table itself may be gone."""
 
     table: str
+    length: int
     parts: Parts
     changed: Parts
     rows: int
@@ -61,10 +63,15 @@ class Work:
 def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
     """Compute what of `asked` (everything, by default) is due and ready. None: there was nothing to do.
 
-    Raises Busy if another job has the table, Conflict if another one committed first.
+    Raises Busy if another job has the table, Conflict if another one committed first, DefinitionChanged if the ledger
+    has other definitions than the engine.
     """
     began = time.monotonic()
-    fingerprint = engine.definitions.graph()[table].fingerprint
+    settle(engine, table)
+    graph = engine.definitions.graph()
+    if table not in graph.tables:
+        return None  # a helper that its view needs no longer
+    fingerprint = graph[table].fingerprint
     with engine.leased(table) as held:
         while pin := engine.ledger.pin(held, engine.now(), asked, fingerprint, engine.most_parts):
             engine.passed("pinned")
@@ -125,9 +132,9 @@ def _tell_failures(computing: Computing, held: Lease, work: Work) -> None:
 
 def _report(computing: Computing, work: Work, changed: Parts, began: float) -> Report:
     rows, parts = sum(content.rows for content in work.contents.values()), Parts.single(*work.contents)
-    table, reason = computing.pin.table.name, computing.pin.reason
+    table, reason = computing.pin.table, computing.pin.reason
     warned = {j: found.message() for j, found in work.checked.items() if found.outcome == "warned"}
-    return Report(table, parts, changed, rows, reason, time.monotonic() - began, work.failed, warned)
+    return Report(table.name, table.length, parts, changed, rows, reason, time.monotonic() - began, work.failed, warned)
 
 
 def _compute(computing: Computing, work: Work) -> None:

@@ -210,7 +210,7 @@ update: |
 
 
 def sliding(k: int) -> list[Model]:
-    """Translated: a window that Partwise keeps by helpers."""
+    """Translated: a window that Partwise keeps by helpers, by the ways that k says, or as it has settled itself."""
 
     def rows(j: int, get: Get, first: bool) -> list[Row]:
         members = groups(get("m", j - 2, j)).items()
@@ -219,7 +219,7 @@ def sliding(k: int) -> list[Model]:
     text = f"""
 view: sliding
 part: 1 minute
-strategy: {"merge" if k % 2 else "subtract"}
+strategy: {("subtract", "merge", "auto")[k % 3]}
 query: SELECT g, SUM(x) AS s, COUNT(*) AS n FROM m [WINDOW 3 minutes] GROUP BY g HAVING COUNT(*) > {k}
 """
     return [Model("sliding", text, lambda j: [("m", j - 2, j)], rows)]

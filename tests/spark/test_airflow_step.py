@@ -144,3 +144,39 @@ def test_a_backfill_computes_what_has_changed_since_it_began(place: Place) -> No
     assert first["steps"][0]["changed"] == []
     then = airflow_step.run_backfill(place.step("after", backfill=number), "after", place.spark)
     assert then["steps"] == [], "what it reads did not change"
+
+
+WINDOW = """
+---
+view: w
+part: 1 minute
+query: SELECT SUM(v) AS s FROM s [WINDOW 2 minutes]
+"""
+
+
+def test_a_dag_whose_file_lags_behind_recovers(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How a window is kept is settled by the first step; the DAG still has the tasks of before."""
+    (place.folder / "view_defs" / "w.yaml").write_text(WINDOW.lstrip("\n-"))
+    place.land("a", (0, 1), (1, 2), (2, 4), (3, 1))
+    place.load()
+    gone = place.run("w__panes")
+    assert gone == {"table": "w__panes", "steps": [], "failed": {}, "again": False}
+    assert place.run("w")["steps"][0]["parts"] == ["2026-10-03T10:01..2026-10-03T10:02"]
+    assert place.run("w__panes") == gone, "however often"
+
+
+def test_helpers_that_the_dag_does_not_know_are_computed_by_the_task_of_the_view(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("partwise.translation.strategy.TABLE", 0)
+    monkeypatch.setattr("partwise.translation.strategy.WRITTEN", 0)
+    (place.folder / "view_defs" / "w.yaml").write_text(WINDOW.lstrip("\n-").replace("2 minutes", "6 minutes"))
+    place.land("a", *((minute, minute) for minute in range(9) for _ in range(20)))
+    place.load()
+    assert place.run("w__panes")["steps"][0]["parts"] == ["2026-10-03T10:00..2026-10-03T10:07"]
+    done = place.run("w", parts="2026-10-03T10:06")
+    assert done["steps"][0]["parts"] == ["2026-10-03T10:05..2026-10-03T10:07"]
+    ledger = open_workspace(str(place.folder)).open_ledger(time.time())
+    assert {name for name, table in ledger.graph().tables.items() if table.helper_of} == {"w__panes", "w__rolling"}
+    assert not ledger.plan(time.time()).steps or {s.table for s in ledger.plan(time.time()).steps} == {"inverse"}
+    ledger.database.close()

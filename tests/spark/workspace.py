@@ -24,6 +24,7 @@ from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.runs import existing
 from partwise.parts import Parts
+from partwise.settled import settled as settled_as
 from partwise.storage import schema as schemas
 from spark_jobs.engine import Engine
 from spark_jobs.run import run_all
@@ -50,7 +51,7 @@ class Workspace:
         self.load()
 
     def load(self) -> None:
-        self.definitions: Definitions = load(str(self.at / "view_defs"))
+        self.definitions: Definitions = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
         assert self.definitions.ok, [str(p) for p in self.definitions.problems]
         self.ledger.define(self.definitions.graph(), time.time())
         self.engine = Engine(self.spark, self.ledger, self.definitions, str(self.at / "warehouse"), **self.given)
