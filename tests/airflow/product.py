@@ -139,14 +139,6 @@ class Product:
         assert holder is not None
         os.kill(int(holder.split(":")[1]), signal.SIGKILL)
 
-    def another(self, *words: str) -> subprocess.Popen[bytes]:
-        """One more component of Airflow, as the others are started. (Most of them hide their environment.)"""
-        pairs = Path(f"/proc/{self.pid('clean')}/environ").read_bytes().split(b"\0")
-        environment = dict(pair.split(b"=", 1) for pair in pairs if pair)
-        with open(self.said, "ab") as output:
-            command = [sys.executable, "-m", "airflow", *words]
-            return subprocess.Popen(command, env=environment, cwd=self.workspace, stdout=output, stderr=output)
-
     # -- Airflow ----------------------------------------------------------------------------------
 
     @property

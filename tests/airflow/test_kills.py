@@ -64,25 +64,6 @@ def test_a_lost_event_is_made_good_by_the_reconciler(product: Product) -> None:
     product.wait("b after a lost event", lambda: product.has("b", "35"), RECOVERED)
 
 
-def test_a_second_scheduler_works_beside_the_first_and_instead_of_it(product: Product) -> None:
-    second = product.another("scheduler", "--skip-serve-logs")
-    try:
-        jobs = "/jobs?job_type=SchedulerJob&job_state=running&is_alive=true"
-        product.wait("two schedulers", lambda: len(product.api.get(jobs)["jobs"]) == 2)
-        deliver(product, 40)
-        product.wait("b with two schedulers", lambda: product.has("b", "40"), RECOVERED)
-        deliver(product, 45)
-        product.wait("a step of a begins", lambda: product.holder("a"), every=0.05)
-        product.kill("scheduler")
-        product.wait("b with the second one", lambda: product.has("b", "45"), RECOVERED)
-    finally:
-        second.terminate()
-        try:
-            second.wait(60)  # for its tasks
-        finally:
-            second.kill()
-
-
 def test_nothing_is_wrong_in_the_end(product: Product) -> None:
     """Duplicates of runs did no harm."""
     product.is_right()
