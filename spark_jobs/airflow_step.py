@@ -1,6 +1,7 @@
 """What Airflow's tasks call: a step as JSON and a Spark session go in, a report as JSON comes out.
 
-    {"workspace": "/data/shop", "table": "revenue", "parts": "2026-10-03", "only": true, "run": "manual__..."}
+    {"workspace": "/data/shop", "table": "revenue", "parts": "2026-10-03", "only": true, "run": "manual__...",
+     "by": {"dag": "revenue", "run": "manual__...", "task": "revenue", "map_index": -1}}
 
 Everything that is due and ready is computed, or of that `only` the `parts` that are named. DAG files import this
 module when they are parsed, so nothing heavy is imported before a step runs.
@@ -244,6 +245,7 @@ def _workspace(asked: dict[str, Any]) -> Workspace:
 
 @contextmanager
 def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine, Workspace]]:
+    from partwise.ledger.written import Writer
     from spark_jobs.engine import Engine
     from spark_jobs.session import mean_the_same
 
@@ -253,6 +255,7 @@ def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine
     if link := ui_link(spark):
         log.info("Spark UI: %s", link)
     ledger = workspace.open_ledger(time.time())
+    ledger.writer = Writer(**asked["by"]) if "by" in asked else None
     try:
         definitions = workspace.take_over(ledger, workspace.load(), time.time())
         most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ from sqlalchemy import BindParameter, bindparam, func, select
 
 from partwise.ledger.as_defined import Snapshot
 from partwise.ledger.catalog import settled
+from partwise.ledger.database import Reading
 from partwise.ledger.reports import state_of
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, open_part, part, revision, version
+from partwise.ledger.written import Writer, writers
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Cause, Failure, WaitsFor
 from partwise.plan.next import Need, needs_of, through_helpers
@@ -63,10 +65,13 @@ class ComputedFrom:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
+    """`writer`: the task of Airflow that wrote it, if one did."""
+
     revision: int
     rows: int
     at: float
     reason: str
+    writer: Writer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +149,18 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         if needs
         else (),
         computed_from=tuple(_computed_from(snapshot, table, row, needs)) if row and table.kind == "view" else (),
-        revisions=tuple(
-            Revision(found.revision, found.rows, found.at, found.reason)
-            for found in r.on.execute(_REVISIONS, one | {"n": most})
-        ),
+        revisions=tuple(_listed(r, name, r.on.execute(_REVISIONS, one | {"n": most}).all())),
         failure=None
         if failed is None
         else Failure(failed.kind, failed.pin, failed.attempts, failed.retry_at, failed.at, failed.message),
         feeds=tuple(_feeds(snapshot, table, p)),
     )
+
+
+def _listed(r: Reading, name: str, rows: Sequence[Any]) -> Iterator[Revision]:
+    by = writers(r, name, [row.seq for row in rows])
+    for row in rows:
+        yield Revision(row.revision, row.rows, row.at, row.reason, by.get(row.seq))
 
 
 def _lacks(snapshot: Snapshot, table: Table, needs: tuple[Need, ...]) -> tuple[Need, ...]:

@@ -27,6 +27,7 @@ from partwise.ledger.pin import Pin, Version, pin, version_of
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, outbox, step
 from partwise.ledger.strategies import Settlement
+from partwise.ledger.written import Writer, note
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Plan
 from partwise.plan.planner import make_plan
@@ -45,6 +46,7 @@ BACKOFF = (5.0, 30.0)
 class Ledger:
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.writer: Writer | None = None  # in whose name it is written to
         self._catalog = Catalog()
 
     # -- definitions ------------------------------------------------------------------------------
@@ -190,6 +192,8 @@ class Ledger:
         with self.database.writing(now) as w:
             leases.check(w, held)
             done = record(w, self._catalog, entry, new_version)
+            if entry.parts:
+                note(w, entry.table, self.writer)
             if seconds is not None and entry.parts:
                 rows = sum(content.rows for content in entry.parts.values())
                 took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
@@ -211,6 +215,7 @@ class Ledger:
             w.on.execute(FAILURE_DROP, {"t": held.table, "p": j})
             row = {"table": held.table, "part": j, "kind": kind, "pin": at_pin.seq, "attempts": attempts}
             w.on.execute(insert(failure), row | {"retry_at": retry_at, "at": now, "message": message})
+            note(w, held.table, self.writer)
 
     # -- upkeep -----------------------------------------------------------------------------------
 

@@ -30,6 +30,11 @@ _OLD_STEPS = text(
     'DELETE FROM step WHERE "table" = :t AND at < :a AND seq < '
     f'(SELECT MIN(seq) FROM (SELECT s.seq FROM step AS s WHERE s."table" = :t ORDER BY s.seq DESC LIMIT {_STEPS}) AS kept)'
 )
+#: Failures leave a line without a revision.
+_OLD_WRITERS = text(
+    'DELETE FROM written WHERE "table" = :t AND seq <= :p AND NOT EXISTS '
+    '(SELECT 1 FROM revision AS n WHERE n."table" = written."table" AND n.seq = written.seq)'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ def trim(w: Writing, tables: list[str], given: Promise) -> int:
     gone = w.on.execute(_OLD_VERSIONS, {"p": given.seq}).rowcount
     for name in tables:
         gone += w.on.execute(_OLD_REVISIONS, {"t": name, "p": given.seq}).rowcount
+        gone += w.on.execute(_OLD_WRITERS, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_STEPS, {"t": name, "a": given.at}).rowcount
     gone += w.on.execute(delete(arrival).where(arrival.c.at < min(given.at, w.at - ARRIVALS))).rowcount
     # What one has done is read from revisions that are promised: one that was stopped before cannot go on.

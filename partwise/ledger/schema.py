@@ -204,6 +204,19 @@ step = _table(
     Column("at", Float, nullable=False),
 )
 
+#: The task of Airflow that wrote at a sequence, a revision or a failure.
+written = _table(
+    "written",
+    _key("table"),
+    _key("seq", int),
+    Column("at", Float, nullable=False),
+    Column("dag", String(255), nullable=False),
+    Column("run", String(255), nullable=False),
+    Column("task", String(255), nullable=False),
+    Column("map_index", Integer, nullable=False),  # -1 unless the task is mapped
+    Index("written_by_time", "table", "at"),
+)
+
 #: Backfills. What one has done follows from the parts and revisions since its sequence: nothing is counted twice.
 backfill = _table(
     "backfill",

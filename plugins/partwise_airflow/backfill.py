@@ -28,7 +28,7 @@ from partwise.tables import Graph
 from partwise_airflow.dags import LONGEST_STEP, START
 from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
-from partwise_airflow.step import CONNECT, POOL, RETRIES, passed
+from partwise_airflow.step import CONNECT, POOL, RETRIES, by, passed
 
 DAG_ID = "partwise_backfill"
 
@@ -178,6 +178,8 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
         submitted: Any = None
 
         def execute(self, context: Any) -> Any:
+            step = json.loads(self.op_kwargs["step"]) | {"by": by(context)}
+            self.op_kwargs = {**self.op_kwargs, "step": json.dumps(step)}
             table = self.op_kwargs["name"]
             if table in spec.get("submit", ()):
                 from partwise_airflow.submit import Submitted

@@ -63,7 +63,7 @@ class SparkStep(PySparkOperator):
         asked = asked_of(context)
         if self.first:
             requested(self.workspace, self.view, asked)
-        self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context["run_id"], ends="announce")}
+        self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context, ends="announce")}
         wait_for_driver(self.conn_id)
         report = passed(super().execute(context))
         if report.get("quiet"):
@@ -80,14 +80,21 @@ def requested(workspace: str | None, view: str, asked: Asked) -> None:
             request(ledger, view, asked.parts)
 
 
-def step_of(task: Any, asked: Asked, run: str, ends: str | None = None) -> str:
+def by(context: Any) -> dict[str, Any]:
+    """Who writes, for the ledger: people find the log of what wrote a part."""
+    ti = context["ti"]
+    mapped = -1 if ti.map_index is None else ti.map_index
+    return {"dag": ti.dag_id, "run": context["run_id"], "task": ti.task_id, "map_index": mapped}
+
+
+def step_of(task: Any, asked: Asked, context: Any, ends: str | None = None) -> str:
     """The step as JSON. Helpers always compute whatever is due.
 
     The first step of a run that nobody asked for begins it: the run takes what is due from then on. The last one may
     end it, if it can skip the task that `ends` it.
     """
     step = {"workspace": task.workspace, "table": task.table, "parts": asked.of(task.view_length, task.length)}
-    step |= {"only": asked.requested and task.table == task.view, "run": run}
+    step |= {"only": asked.requested and task.table == task.view, "run": context["run_id"], "by": by(context)}
     if task.first and not (asked.requested and asked.parts is not None):
         step["begins"] = task.view
     if task.table == task.view and ends in task.downstream_task_ids:
@@ -132,7 +139,7 @@ class SparkLoad(PySparkOperator):
         self.table, self.look, self.workspace = table, look, workspace
 
     def execute(self, context: Any) -> Any:
-        step = json.dumps({"workspace": self.workspace, "table": self.table, "run": context["run_id"]})
+        step = json.dumps({"workspace": self.workspace, "table": self.table, "by": by(context)})
         if not self.look(step):
             raise AirflowSkipException(f"{self.table}: nothing new has arrived")
         self.op_kwargs = {**self.op_kwargs, "step": step}

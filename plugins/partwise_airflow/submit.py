@@ -57,7 +57,7 @@ class SubmitStep(SparkSubmitOperator):
         asked, began = asked_of(context), time.time()
         if self.first:
             requested(self.workspace, self.view, asked)
-        self.application_args = [step_of(self, asked, context["run_id"])]
+        self.application_args = [step_of(self, asked, context)]
         self.conf = conf_of(self.connection, self.workspace, self.settings) | (self.conf or {})
         find_spark()
         try:

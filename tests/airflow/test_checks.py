@@ -71,9 +71,11 @@ class Airflow:
         reports: list[Any] = []
         self.skipped: list[str] = []
         pushing = SimpleNamespace(xcom_push=lambda key, value: reports.append(value))
+        pushing.dag_id, pushing.map_index = name, -1
         context = {"dag_run": run, "params": {"part": None}, "run_id": "r", "ti": pushing}
         for task in found["dag"].topological_sort():
             if task.task_id != "announce":
+                pushing.task_id = task.task_id
                 try:
                     reports.append(task.execute(context))
                 except DownstreamTasksSkipped as skipping:

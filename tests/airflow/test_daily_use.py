@@ -41,6 +41,16 @@ def test_late_rows_are_repaired_and_the_run_says_why(product: Product) -> None:
     assert any(note and "late rows in m[2026-10-03T10:00]" in note for note in notes), notes
 
 
+def test_a_part_names_the_run_that_wrote_it_and_its_log(product: Product) -> None:
+    for table, dag in (("a", "a"), ("m", "m")):
+        found = product.api._call("GET", f"/partwise/part?table={table}&part=2026-10-03T10:00", None)
+        writer = found["revisions"][0]["writer"]
+        assert (writer["dag"], writer["map_index"]) == (dag, -1)
+        path = f"/dags/{dag}/dagRuns/{writer['run']}/taskInstances/{writer['task']}"
+        assert product.api.get(path)["state"] == "success"
+        assert product.api.get(f"{path}/logs/1?full_content=true")["content"], "its log can be read"
+
+
 def test_a_changed_file_is_a_new_version_and_a_bad_one_an_import_error(product: Product) -> None:
     """Each of these shows within half a minute, however rarely files that do not change are parsed."""
 

@@ -11,7 +11,8 @@ from partwise.ledger.ledger import Ledger
 from partwise.ledger.moment import readable
 from partwise.ledger.pin import Version
 from partwise.ledger.promise import oldest, promise_from, promised, trim
-from partwise.ledger.schema import arrival, backfill, revision, step, version
+from partwise.ledger.schema import arrival, backfill, revision, step, version, written
+from partwise.ledger.written import Writer
 from partwise.parts import Parts, Range, Reference
 from partwise.tables import Graph, Input, Table
 from tests.ledger.conftest import NOW
@@ -41,8 +42,10 @@ def count(ledger: Ledger, table: object) -> int:
 
 def test_only_what_nothing_promised_needs_goes(ledger: Ledger) -> None:
     ledger.define(GRAPH, NOW)
+    ledger.writer = Writer("s", "a run", "load")
     for n in range(30):
         put(ledger, "s", {0: f"a{n}", n + 1: "b"}, NOW + n)
+    ledger.writer = None
     put(ledger, "v", {0: "x", 1: "y"}, NOW + 29.5)
     for n in range(5):
         put(ledger, "s", {0: f"c{n}"}, NOW + 100 + n)
@@ -58,6 +61,7 @@ def test_only_what_nothing_promised_needs_goes(ledger: Ledger) -> None:
     assert count(ledger, version) == 1 + 5 + 1
     assert count(ledger, revision) == 30 + 1 + 5 + 2  # one for every part of s, then each change since
     assert count(ledger, step) == 1 + 20
+    assert count(ledger, written) == 30  # as long as there is a revision that each of them wrote
     assert count(ledger, arrival) == 65  # lateness is looked at over a longer time
     assert gone == 29 + 29 + 15
     assert ledger.audit() == {}
