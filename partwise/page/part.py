@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from partwise.cli.told import as_it_was, behind, sentence
 from partwise.ledger import checks
 from partwise.ledger.as_defined import Snapshot
-from partwise.ledger.history import PartHistory, history
+from partwise.ledger.history import history
+from partwise.ledger.written import Writer, writer_at
 from partwise.page import queries
 from partwise.page.ask import BadAsk, Window
 from partwise.page.cells import states_of
 from partwise.page.checked import CheckLine, lines_of
 from partwise.page.heat import MARKED, facts_of
+from partwise.page.linked import Linked, computed_from, downstream, linked, texts, upstream
 from partwise.page.states import Word
-from partwise.parts import FOREVER, Parts, Range, part_text, range_text
-from partwise.tables import DIMENSION_PART, Graph, Table
+from partwise.parts import Parts, Range, part_text, range_text
+from partwise.tables import DIMENSION_PART, Table
 
 #: Of more parts than this in one cell the rows are not added up.
 ADDED = 20_000
 #: The server does not know the reader's zone, so its sentences name theirs; plain "UTC" would go without saying.
 ZONE = "Etc/UTC"
-#: Parts of one table that are listed one by one in a lineage.
-LISTED = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +44,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """Parts of another table. `links` are single parts, as long as they are few; `changed` those with a newer revision
-    than the one that was read. `whole`: all of a dimension, or every part from now on."""
-
-    table: str
-    parts: tuple[str, ...]
-    count: int
-    links: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    revisions: Mapping[str, int] | None = None
-    version: int | None = None
-    whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class RevisionLine:
     revision: int
     rows: int
     at: float
     reason: str
+    writer: Writer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +59,19 @@ class FailureLine:
     attempts: int
     at: float
     retry_at: float | None
+    writer: Writer | None
 
 
 @dataclass(frozen=True, slots=True)
 class PartDetails:
     """`why` is a sentence for people, with times in UTC, and says more exactly than `state` what is the matter; other
     times are seconds since 1970. `dag`: the DAG that computes the table,
-    `run`: its run that is at work."""
+    `run`: its run that is at work. `upstream` and `downstream`: what it requires and feeds, generated helpers looked
+    through."""
 
     table: str
     kind: str
+    helper_of: str | None
     part: str | None
     begin: int
     end: int
@@ -97,6 +85,8 @@ class PartDetails:
     requires: tuple[Linked, ...]
     computed_from: tuple[Linked, ...]
     feeds: tuple[Linked, ...]
+    upstream: tuple[Linked, ...]
+    downstream: tuple[Linked, ...]
     revisions: tuple[RevisionLine, ...]
     failure: FailureLine | None
     checks: tuple[CheckLine, ...]
@@ -165,6 +155,7 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
     return PartDetails(
         table=table.name,
         kind=table.kind,
+        helper_of=table.helper_of,
         part=None if dimension else part_text(p, table.length),
         begin=0 if dimension else p * table.length,
         end=0 if dimension else (p + 1) * table.length,
@@ -176,59 +167,27 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
         revision=newest if known.exists else None,
         updated=known.last_updated,
         requires=tuple(
-            _linked(graph, need.table, need.needed, missing=_texts(graph[need.table], need.missing))
-            for need in known.needs
+            linked(graph, need.table, need.needed, texts(graph[need.table], need.missing)) for need in known.needs
         ),
-        computed_from=tuple(_read(graph, known)),
-        feeds=tuple(_linked(graph, item.table, item.parts) for item in known.feeds),
-        revisions=tuple(RevisionLine(item.revision, item.rows, item.at, item.reason) for item in known.revisions),
+        computed_from=tuple(computed_from(graph, known)),
+        feeds=tuple(linked(graph, item.table, item.parts) for item in known.feeds),
+        upstream=tuple(upstream(snapshot, known)),
+        downstream=tuple(downstream(snapshot, known)),
+        revisions=tuple(
+            RevisionLine(item.revision, item.rows, item.at, item.reason, item.writer) for item in known.revisions
+        ),
         failure=None
         if failed is None
-        else FailureLine(failed.kind, failed.message, failed.attempts, failed.at, failed.retry_at),
+        else FailureLine(
+            failed.kind,
+            failed.message,
+            failed.attempts,
+            failed.at,
+            failed.retry_at,
+            writer_at(snapshot.r, table.name, failed.at),
+        ),
         checks=() if checked is None else tuple(lines_of(table, checked)),
         writer=writer,
         dag=table.helper_of or table.name,
         run=queries.runs(snapshot.r).get(table.helper_of or table.name),
     )
-
-
-def _read(graph: Graph, known: PartHistory) -> list[Linked]:
-    found = []
-    for item in known.computed_from:
-        of = graph[item.table]
-        text = {p: of.name if of.kind == "dimension" else part_text(p, of.length) for p in item.revisions}
-        revisions = {text[p]: number for p, number in item.revisions.items()}
-        changed = _texts(of, Parts.single(*item.changed_since))
-        found.append(_linked(graph, item.table, item.parts, (), changed, revisions, item.version))
-    return found
-
-
-def _linked(
-    graph: Graph,
-    name: str,
-    parts: Parts,
-    missing: tuple[str, ...] = (),
-    changed: tuple[str, ...] = (),
-    revisions: Mapping[str, int] | None = None,
-    version: int | None = None,
-) -> Linked:
-    table = graph[name]
-    whole = table.kind == "dimension" or (bool(parts) and parts.last >= FOREVER)
-    few = not whole and parts.count <= LISTED
-    return Linked(
-        table=name,
-        parts=() if whole else _texts(table, parts),
-        count=0 if whole else parts.count,
-        links=tuple(part_text(p, table.length) for p in parts) if few else (),
-        missing=missing,
-        changed=changed,
-        revisions=revisions,
-        version=version,
-        whole=whole,
-    )
-
-
-def _texts(table: Table, parts: Parts) -> tuple[str, ...]:
-    if table.kind == "dimension":
-        return (table.name,) if parts else ()
-    return tuple(range_text(span, table.length) for span in parts.ranges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ class Place:
     def __init__(self, workspace: str | None = None) -> None:
         self._given = workspace
         self._lock = Lock()
+        self._reading = Lock()  # of its own: no answer waits while definitions are read
         self._workspace: Workspace | None = None
         self._ledger: Ledger | None = None
         self._catalog = Catalog()
@@ -58,15 +60,10 @@ class Place:
         """As they run here. Read again when files have changed, or strategies have been settled."""
         from partwise.settled import settled
 
-        folder = self.workspace().definitions_folder
-        files = tuple(
-            (str(file), stat.st_mtime_ns, stat.st_size)
-            for file in sorted(folder.rglob("*.y*ml"))
-            if (stat := file.stat())
-        )
+        files = tuple(_stamps(self.workspace().definitions_folder))
         strategies = self._open().strategies() if self.workspace().has_ledger() else {}
         known = (files, strategies)
-        with self._lock:
+        with self._reading:
             if self._definitions is None or known != self._known:
                 self._definitions, self._known = settled(self.workspace().load(), strategies), known
             return self._definitions
@@ -87,3 +84,12 @@ class Place:
         if self._ledger is not None:
             self._ledger.database.close()
             self._ledger = None
+
+
+def _stamps(folder: Path) -> Iterator[tuple[str, int, int]]:
+    for file in sorted(folder.rglob("*.y*ml")):
+        try:
+            stat = file.stat()
+        except OSError:
+            continue  # it was there a moment ago
+        yield str(file), stat.st_mtime_ns, stat.st_size

@@ -28,7 +28,7 @@ STATES = (
     State("missing", "m", "never built"),
     State("manual", "h", "stale, and its view is repaired by hand"),
     State("stale", "s", "an input or the definition is newer; it is computed next"),
-    State("blocked", "w", "due, but waits for an input that is missing, stale or failed"),
+    State("blocked", "w", "due, but waits for an input that is missing or stale"),
     State("failed", "x", "a check or the query failed; nothing was published"),
 )
 RANK: dict[Word, int] = {state.word: at for at, state in enumerate(STATES)}

@@ -61,7 +61,8 @@ class StepPoint:
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """`choice` says which strategy was taken for a window or pattern, and why; `problem` why there is no definition."""
+    """`choice` says which strategy was taken for a window or pattern, and why; `advice` where counts speak for another;
+    `many` how many parts are computed at once; `problem` why there is no definition."""
 
     table: str
     kind: str
@@ -74,6 +75,8 @@ class Tab:
     definition: str | None
     queries: tuple[Query, ...]
     choice: str
+    advice: str
+    many: str
     notes: tuple[str, ...]
     requires: tuple[str, ...]
     feeds: tuple[str, ...]
@@ -105,6 +108,8 @@ def tab(snapshot: Snapshot, definitions: Definitions, table: Table, folder: Path
         definition=_document(written.place.file, written.place.line) if written else None,
         queries=queries,
         choice=next((item.choice for item in found if item.choice), ""),
+        advice=next((item.advice for item in found if item.advice), ""),
+        many=own.many if own else "",
         notes=tuple(dict.fromkeys(note for item in found for note in item.notes)),
         requires=own.requires if own else (),
         feeds=own.feeds if own else tuple(snapshot.graph.consumers.get(table.name, ())),

@@ -139,14 +139,14 @@ def _without_parts(graph: Graph, facts: PartFacts, view: Table) -> Iterator[Need
             yield Need(item.table, () if item.reference is None else (item.reference,), Parts(), Parts())
 
 
-def through_helpers(graph: Graph, facts: PartFacts, needs: Iterable[Need]) -> list[Need]:
-    """What generated helpers need instead of the helpers, where parts of them are missing."""
+def through_helpers(graph: Graph, facts: PartFacts, needs: Iterable[Need], always: bool = False) -> list[Need]:
+    """What generated helpers need instead of the helpers, where parts of them are missing (or `always`)."""
     merged: dict[str, Need] = {}
     todo = list(needs)
     while todo:
         need = todo.pop(0)
         table = graph.tables.get(need.table)
-        if table is not None and table.helper_of is not None and need.missing:
+        if table is not None and table.helper_of is not None and (always or need.missing):
             for span in need.needed.ranges:
                 found = _needs(facts, table, -FOREVER, span, first=False)
                 todo += (inner for inner in found if inner.table != table.name)

@@ -19,6 +19,7 @@ from partwise.page.part import Cell, PartDetails, cell, details
 from partwise.page.place import Place, Unavailable
 from partwise.page.preview import Preview, preview
 from partwise.page.tab import Tab, tab
+from partwise.tables import Table
 from partwise_page.described import add_description
 from partwise_page.files import add_files
 from partwise_page.gate import BACKFILL_DAG, Gate, from_our_page
@@ -150,8 +151,8 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
     @app.get("/rights", summary="What the user may do with a table")
     def get_rights(table: TableName, user: Annotated[Any, Depends(gate.user)]) -> Rights:
         with place.snapshot() as snapshot:
-            name = table_of(snapshot.graph, table).name
-        return Rights(backfill=_may(gate, user, name))
+            found = table_of(snapshot.graph, table)
+        return Rights(backfill=_may(gate, user, found))
 
     @app.post("/backfill", summary="Start a backfill, with the permission to run that view's DAG")
     async def post_backfill(wanted: Wanted, request: Request, user: Annotated[Any, Depends(gate.user)]) -> Started:
@@ -166,7 +167,7 @@ def _checked(place: Place, gate: Gate, user: Any, wanted: Wanted) -> dict[str, A
     """The form of the backfill DAG, filled in. Refuses what the DAG would refuse, before there is a run."""
     with place.snapshot() as snapshot:
         table = table_of(snapshot.graph, wanted.table)
-        if not _may(gate, user, table.name):
+        if not _may(gate, user, table):
             raise HTTPException(403, f"You may look at {table.name}, but not start runs of it.")
         meant = preview(snapshot, table, wanted.range, wanted.upstream, wanted.downstream)
     return {
@@ -177,8 +178,9 @@ def _checked(place: Place, gate: Gate, user: Any, wanted: Wanted) -> dict[str, A
     }
 
 
-def _may(gate: Gate, user: Any, table: str) -> bool:
-    return gate.may_trigger(user, table) and gate.may_trigger(user, BACKFILL_DAG)
+def _may(gate: Gate, user: Any, table: Table) -> bool:
+    """A helper has no DAG of its own: who may run its view may run it."""
+    return gate.may_trigger(user, table.helper_of or table.name) and gate.may_trigger(user, BACKFILL_DAG)
 
 
 def _handle_problems(app: FastAPI) -> None:

@@ -17,10 +17,20 @@ DAGS = """
 from airflow.sdk import DAG, Param
 from airflow.providers.standard.operators.empty import EmptyOperator
 
-with DAG("partwise_backfill", schedule=None, params={"table": Param("by_minute", type="string")}):
+# As partwise_airflow.backfill has them: only views that people know.
+VIEWS = ["by_minute", "worst", "by_hour", "report", "final", "revenue"]
+PARAMS = {
+    "table": Param("by_minute", type="string", enum=VIEWS),
+    "range": Param("", type="string"),
+    "upstream": Param(False, type="boolean"),
+    "downstream": Param(True, type="boolean"),
+    "dry_run": Param(False, type="boolean"),
+}
+with DAG("partwise_backfill", schedule=None, params=PARAMS):
     EmptyOperator(task_id="plan")
-with DAG("by_minute", schedule=None):
-    EmptyOperator(task_id="by_minute")
+for view in VIEWS:
+    with DAG(view, schedule=None):
+        EmptyOperator(task_id=view)
 """
 
 

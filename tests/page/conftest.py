@@ -104,15 +104,23 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
     contexts = []
     with serving(site.app) as address:
 
-        def open_at(link: str = "", scheme: str = "light", zone: str = "UTC", query: str = "") -> Page:
+        def open_at(
+            link: str = "",
+            scheme: str = "light",
+            zone: str = "UTC",
+            query: str = "",
+            height: int = 800,
+            wrong: bool = False,
+        ) -> Page:
+            """`wrong`: the link asks for what does not exist, so the server refuses and the console says so."""
             context = browser.new_context(
-                viewport={"width": 1300, "height": 800}, color_scheme=scheme, timezone_id=zone, locale="en-GB"
+                viewport={"width": 1300, "height": height}, color_scheme=scheme, timezone_id=zone, locale="en-GB"
             )
             contexts.append(context)
             page = context.new_page()
             page.set_default_timeout(20_000)
             page.on("pageerror", lambda error: problems.append(str(error)))
-            page.on("console", lambda said: problems.append(said.text) if _is_trouble(said) else None)
+            page.on("console", lambda said: problems.append(said.text) if _is_trouble(said) and not wrong else None)
             page.goto(f"{address}/partwise/{query}{link}")
             page.wait_for_selector("body[data-ready]")
             return page

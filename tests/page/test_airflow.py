@@ -78,6 +78,11 @@ def test_an_operator_starts_a_backfill_but_no_other_site_does_in_their_name(airf
         assert operator.get("/partwise/rights?table=by_minute").json() == {"backfill": True}
         for headers in ({}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
             assert operator.post("/partwise/backfill", json=WANTED, headers=headers).status_code == 403
+        refused = operator.post(
+            "/partwise/backfill", json={**WANTED, "table": "worst_helper"}, headers={"origin": airflow}
+        )
+        assert refused.status_code == 422, "a helper has no DAG, and the form of backfills does not know it"
+        assert "worst_helper is a helper of worst: backfill worst" in refused.json()["detail"]
         assert operator.get("/api/v2/dags/partwise_backfill/dagRuns").json()["total_entries"] == 0
         found = operator.post("/partwise/backfill", json=WANTED, headers={"origin": airflow})
         assert found.status_code == 200, found.text

@@ -91,6 +91,16 @@ def test_a_backfill_is_started_with_the_form_filled_in(client: Client, site: Sit
     assert site.runs.started == [("partwise_backfill", values)]
 
 
+def test_a_helper_is_refused_with_the_view_to_ask_for(client: Client, site: Site) -> None:
+    asked: list[str] = []
+    site.runs.asked = asked.append
+    found = client.post("/backfill", json=WANTED | {"table": "worst_helper"}, headers=OURS)
+    assert found.status_code == 422
+    assert "worst_helper is a helper of worst" in found.json()["detail"]
+    assert set(asked) == {"worst", "partwise_backfill"}, "there is no DAG worst_helper"
+    assert site.runs.started == []
+
+
 def test_who_may_only_look_starts_nothing(client: Client, site: Site) -> None:
     site.runs.allowed = False
     assert client.get("/rights?table=final").json() == {"backfill": False}
@@ -117,6 +127,7 @@ def test_who_may_only_look_starts_nothing(client: Client, site: Site) -> None:
         ("/changes?table=final&within=nan", "within: input should be a valid integer"),
         ("/backfill?table=measurements&range=2026-10-03T10:20", "come from outside"),
         ("/backfill?table=by_minute&range=..", "RANGE is empty"),
+        ("/backfill?table=worst_helper&range=2026-10-03T10:20", "helper of worst: backfill worst"),
         ("/table?table=%00", "no table"),
     ],
 )
@@ -182,18 +193,27 @@ def test_questions_by_the_hundred_never_make_it_stumble(site: Site) -> None:
     """Whatever the description of the endpoints allows, and what it forbids: an answer or a sentence."""
     page = next(route.app for route in site.app.routes if getattr(route, "path", "") == "/partwise")
     described = schemathesis.openapi.from_asgi("/openapi.json", page)
-    strategy = described.as_strategy()
-    asked: set[str] = set()
+    names = st.sampled_from([None, "by_minute", "by_hour", "nodes", "measurements", "worst_helper"])
+    ranges = st.sampled_from([None, "2026-10-03T10:20", "2026-10-03T10:00..", "..2026-10-03T11:00", "2026-10-03T10:00"])
+    answered: dict[str, set[int]] = {}
 
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
-    @given(case=strategy, table=st.sampled_from([None, "by_minute", "by_hour", "nodes", "measurements"]))
-    def ask(case: schemathesis.Case, table: str | None) -> None:
-        if table is not None and "table" in (case.query or {}):
-            case.query["table"] = table  # else hardly any question would get past the name
+    def ask(case: schemathesis.Case, table: str | None, span: str | None) -> None:
+        for place in (case.query, case.body):  # else hardly any question would get past the name
+            if isinstance(place, dict):
+                given = {"table": table, "range": span, "part": span}
+                place.update({key: text for key, text in given.items() if text is not None and key in place})
+        case.headers = {**(case.headers or {}), "authorization": "Bearer x"}  # else no body would be looked at
         answer = case.call_and_validate(checks=[not_a_server_error, response_schema_conformance])
-        asked.add(case.path)
+        answered.setdefault(f"{case.method} {case.path}", set()).add(answer.status_code)
         if answer.status_code == 422:
             assert isinstance(answer.json()["detail"], str)
 
-    ask()
-    assert asked >= {"/heat", "/part", "/cell", "/backfill"}
+    for operation in described.get_all_operations():
+        case = operation.ok().as_strategy()
+        settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)(
+            given(case=case, table=names, span=ranges)(ask)
+        )()
+    assert set(answered) == {f"GET {path.partition('?')[0]}" for path in QUESTIONS} | {"POST /backfill"}
+    for asked, codes in answered.items():
+        assert codes <= {200, 422}, (asked, codes)
+    assert {200, 422} <= answered["POST /backfill"]

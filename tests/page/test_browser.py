@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -83,9 +85,30 @@ def test_a_click_tells_why_and_leads_on_through_the_lineage(open_page: Open) -> 
     assert page.url.endswith("#table=by_minute&part=2026-10-03T10:42")
     panel.get_by_label("Feeds").get_by_role("button", name="10:42").first.click()
     expect(panel.locator("h2")).to_contain_text("final")
-    expect(panel.locator(".why")).to_contain_text("It waits")
+    expect(panel.locator(".why")).to_contain_text(
+        "by_minute[2026-10-03T10:42] failed and is read at its earlier revision"
+    )
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
+
+
+def test_a_part_leads_to_the_run_that_wrote_it_and_to_its_log(open_page: Open, site: Site) -> None:
+    site.made.written_by("by_minute", "asset_triggered__1")
+    site.made.deliver("measurements", dict.fromkeys(range(MINUTE + 30, MINUTE + 33), 9))
+    site.made.build("by_minute")
+    site.made.written_by("partwise_backfill", "manual__1", "compute_1", 2)
+    site.made.deliver("measurements", {MINUTE + 31: 10})
+    site.made.fail("by_minute", MINUTE + 31)
+    page = open_page("#table=by_minute&part=2026-10-03T10:31")
+    runs = page.locator("#panel .runs li")
+    expect(runs).to_have_text(["manual__1 failed · log", "asset_triggered__1 revision 2 · log"])
+    links = [link.get_attribute("href") for link in page.locator("#panel .runs a").all()]
+    assert links == [
+        "/dags/partwise_backfill/runs/manual__1",
+        "/dags/partwise_backfill/runs/manual__1/tasks/compute_1/mapped/2",
+        "/dags/by_minute/runs/asset_triggered__1",
+        "/dags/by_minute/runs/asset_triggered__1/tasks/by_minute",
+    ]
 
 
 def test_only_what_changed_since_the_chosen_moment_stays_in_the_light(open_page: Open, site: Site) -> None:
@@ -176,6 +199,15 @@ def test_who_may_only_look_sees_the_plan_and_no_button(open_page: Open, site: Si
     expect(page.locator(".plan .primary")).to_have_count(0)
 
 
+def test_of_a_helper_the_view_is_offered_instead_of_a_backfill(open_page: Open) -> None:
+    page = open_page("#table=worst_helper&part=2026-10-03T10:20")
+    panel = page.locator("#panel")
+    expect(panel.locator(".helper")).to_contain_text("a backfill of worst computes it again")
+    expect(panel.locator("form.backfill")).to_have_count(0)
+    panel.locator(".helper").get_by_role("button", name="worst").click()
+    expect(page.locator("#table h2")).to_contain_text("worst")
+
+
 def test_links_lead_to_a_part_a_range_and_a_view(open_page: Open) -> None:
     page = open_page("#table=final&part=2026-10-03T10:43")
     expect(page.locator("#panel h2")).to_contain_text("final 2026-10-03T10:43")
@@ -192,6 +224,133 @@ def test_links_lead_to_a_part_a_range_and_a_view(open_page: Open) -> None:
     ]
     page = open_page(query="?dag=partwise_backfill")
     expect(page.locator("[data-table=final]")).to_be_visible()
+
+
+def test_a_link_to_a_helper_unfolds_it_and_what_a_link_names_wrongly_is_said(open_page: Open) -> None:
+    page = open_page("#table=WORST_helper&part=%2329850370")
+    expect(page.locator(".label[data-table=worst_helper]")).to_be_visible()
+    expect(page.locator("#panel h2")).to_contain_text("worst_helper 2026-10-03T10:10")
+    expect(page.locator("#notice")).to_be_hidden()
+    for link, words in (
+        ("#table=by_minit", "There is no table 'by_minit'. Did you mean by_minute?"),
+        ("#view=table&table=nope", "There is no table 'nope'."),
+        ("#table=by_minute&range=yesterday", "range: 'yesterday' cannot be read"),
+        ("#table=by_minute&part=yesterday", "not a time"),
+    ):
+        page = open_page(link, wrong=True)
+        expect(page.locator("#notice")).to_contain_text(words)
+        expect(page.locator(".label[data-table=final]")).to_be_visible()
+
+
+def test_a_link_brings_its_row_into_sight(open_page: Open) -> None:
+    page = open_page("#table=revenue&part=2026-10-02", height=300)
+    page.wait_for_function("() => document.getElementById('scroll').scrollTop > 0")
+    label = page.locator(".label[data-table=revenue]").bounding_box()
+    assert label is not None
+    assert label["y"] + label["height"] <= 300
+
+
+def test_the_lineage_of_all_tables_can_be_searched_and_fits(open_page: Open) -> None:
+    page = open_page("#view=lineage")
+    expect(page.locator("#lineage [data-table=final]")).to_be_visible()
+    for unused in ("#since", "#only", "#span"):
+        expect(page.locator(unused)).to_be_hidden()
+    page.locator("#search").fill("fin")
+    expect(page.locator("#lineage .node:not(.far)")).to_have_count(1)
+    page.set_viewport_size({"width": 600, "height": 700})
+    page.locator("#search").fill("")
+    expect(page.locator("#lineage .node.far")).to_have_count(0)
+    drawn = page.locator("#lineage .flow").bounding_box()
+    assert drawn is not None
+    assert drawn["width"] < 600
+    page.get_by_label("in full size").check()
+    page.wait_for_function("() => document.querySelector('#lineage .flow').getBoundingClientRect().width > 600")
+
+
+def test_the_lineage_of_a_part_is_drawn_and_many_parts_are_one_link(open_page: Open) -> None:
+    page = open_page("#table=worst&part=2026-10-03T10:20")
+    flow = page.locator("#panel .partflow")
+    expect(flow.locator("path.edge")).to_have_count(1)
+    expect(flow.get_by_label("Computed from").locator("b")).to_have_attribute(
+        "title", "measurements, through worst_helper"
+    )
+    page.evaluate(
+        """() => import("./static/flow.js").then(({ partFlow }) => {
+            const item = { table: "measurements", parts: ["2026-10-03T10:00..2026-10-03T11:40"], count: 101, links: [], changed: [], through: [] };
+            const wanted = { range: (table, range) => { document.title = `${table} ${range}`; } };
+            document.querySelector("#panel").append(partFlow({ table: "x", upstream: [item], downstream: [], state: "fresh", part: "2026-10-03" }, wanted));
+        })"""
+    )
+    page.get_by_role("button", name="101 parts").click()
+    expect(page).to_have_title("measurements 2026-10-03T10:00..2026-10-03T11:40")
+
+
+def test_charts_say_when(open_page: Open) -> None:
+    page = open_page("#view=table&table=final", zone="Asia/Tokyo")
+    expect(page.locator("#table")).to_contain_text("Seconds of computing per part")
+    labels = page.locator("#table .bars").first.locator(".when")
+    expect(labels.first).to_have_text("3 Oct, 19:00")
+    assert labels.count() >= 2
+
+
+def test_back_leads_to_what_was_shown_before(open_page: Open) -> None:
+    page = open_page()
+    click(page, "by_minute", 42)
+    expect(page.locator("#panel h2")).to_contain_text("by_minute 2026-10-03T10:42")
+    page.locator("#panel").get_by_role("button", name="Definition and charts").click()
+    expect(page.locator("#table h2")).to_contain_text("by_minute")
+    page.go_back()
+    expect(page.locator("#table")).to_be_hidden()
+    expect(page.locator("#panel h2")).to_contain_text("by_minute 2026-10-03T10:42")
+    page.go_back()
+    expect(page.locator("#panel")).to_be_hidden()
+
+
+def test_what_stays_the_same_is_left_alone_when_the_page_refreshes(open_page: Open, site: Site) -> None:
+    page = open_page("#view=table&table=final&part=2026-10-03T10:43")
+    expect(page.locator("#table h2")).to_contain_text("final")
+    expect(page.locator("#panel .why")).to_be_visible()
+    page.evaluate("for (const id of ['table', 'panel']) document.querySelector(`#${id} h2`).dataset.same = 'yes'")
+    site.made.deliver("orders", {TEN // 86400: 5})  # nothing to do with it
+    page.evaluate("partsPage.refresh()")
+    expect(page.locator(".label[data-table=final]")).to_be_visible()
+    page.wait_for_timeout(500)
+    for place in ("#table h2", "#panel h2"):
+        expect(page.locator(place)).to_have_attribute("data-same", "yes")
+
+
+#: The days on which clocks are put forward and back in Berlin, and a zone whose clocks move by half an hour.
+SPRING, AUTUMN, SOUTH = 1774656000, 1792800000, 1775311200
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "UTC", "Asia/Kathmandu"])
+def test_the_axis_is_in_round_local_times_also_when_clocks_change(open_page: Open, zone: str) -> None:
+    page = open_page(zone=zone)
+    ticks = """([begin, end]) => import("./static/time.js").then(({ ticks }) => ticks(begin, end, 900).map((tick) => {
+        const shown = new Date(tick.at * 1000);
+        return [tick.at, shown.getHours() * 60 + shown.getMinutes(), tick.text, tick.strong];
+    }))"""
+    for begin in (SPRING, AUTUMN, SOUTH):
+        for span, step in ((3 * 3600, 30), (2 * 86400, 360), (6 * 86400, 1440), (300 * 86400, 1440)):
+            found = page.evaluate(ticks, [begin, begin + span])
+            assert len(found) >= 4
+            assert all(minutes % step == 0 for _, minutes, _, _ in found), (zone, begin, span, found)
+            assert all(a[0] < b[0] for a, b in pairwise(found))
+
+
+def test_the_zone_follows_airflows_choice(open_page: Open) -> None:
+    page = open_page(zone="UTC")
+    expect(page.locator("#stretch")).to_have_text("UTC")
+    page.evaluate("localStorage.setItem('timezone', JSON.stringify('Asia/Tokyo'))")
+    page.reload()
+    expect(page.locator("#stretch")).to_have_text("Asia/Tokyo")
+    page.wait_for_selector("body[data-ready]")
+    at = box(page, "final", 22)
+    page.mouse.move(float(at["left"]) + 3, float(at["y"]))
+    expect(page.locator("#tip")).to_contain_text("19:22")
+    page.evaluate("localStorage.setItem('timezone', 'nonsense')")
+    page.reload()
+    expect(page.locator("#stretch")).to_have_text("UTC")
 
 
 def test_it_can_be_used_by_keyboard_alone(open_page: Open) -> None:

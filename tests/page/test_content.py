@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from partwise.ledger.written import Writer
 from partwise.page.ask import BadAsk, part_of, range_of, table_of, window
 from partwise.page.changed import changed
 from partwise.page.heat import heat
@@ -34,6 +35,24 @@ def test_a_failed_part_tells_why_what_it_read_and_what_it_feeds() -> None:
         "final": ("2026-10-03T10:42",),
         "report": ("2026-10-03T10:42",),
     }
+
+
+def test_the_lineage_of_a_part_looks_through_helpers_in_both_directions() -> None:
+    made = every_state()
+    with made.snapshot() as snapshot:
+        worst = details(snapshot, snapshot.graph["worst"], MINUTE + 20)
+        source = details(snapshot, snapshot.graph["measurements"], MINUTE + 20)
+        helper = details(snapshot, snapshot.graph["worst_helper"], MINUTE + 20)
+        hour = details(snapshot, snapshot.graph["by_hour"], TEN // 3600)
+    (read,) = worst.upstream
+    assert (read.table, read.through) == ("measurements", ("worst_helper",))
+    assert (read.parts, read.links) == (tuple(worst.requires[0].parts), tuple(worst.requires[0].links))
+    fed = {item.table: (item.through, item.links) for item in source.downstream}
+    assert set(fed) == {"by_minute", "worst", "by_hour", "final"}
+    assert fed["worst"][0] == ("worst_helper",)
+    assert fed["worst"][1][0] == "2026-10-03T10:20"
+    assert [(item.table, item.through) for item in helper.downstream] == [("worst", ())]
+    assert [(item.table, len(item.links)) for item in hour.upstream] == [("measurements", 60)]
 
 
 def test_a_part_of_a_leased_view_is_building_and_names_the_writer() -> None:
@@ -79,6 +98,28 @@ def test_revisions_say_what_caused_them() -> None:
         # The answer names the newest of several causes.
         assert "2026-10-03T10:20" in found.revisions[0].reason
         assert changed(snapshot, snapshot.graph["final"], TEN + 6990.0).parts[0].part == "2026-10-03T10:24"
+
+
+def test_a_revision_and_a_failure_name_the_task_that_wrote_them() -> None:
+    made = every_state()
+    made.written_by("by_minute", "asset_triggered__1")
+    made.deliver("measurements", dict.fromkeys(range(MINUTE + 30, MINUTE + 33), 9))
+    made.build("by_minute")
+    made.written_by("partwise_backfill", "manual__1", "compute_1", 2)
+    made.deliver("measurements", {MINUTE + 31: 10, MINUTE + 32: 10})
+    made.fail("by_minute", MINUTE + 31)
+    made.build("by_minute")
+    with made.snapshot() as snapshot:
+        by_minute = snapshot.graph["by_minute"]
+        found = [details(snapshot, by_minute, MINUTE + p) for p in (5, 30, 31, 32)]
+    run, backfill = (
+        Writer("by_minute", "asset_triggered__1", "by_minute"),
+        Writer("partwise_backfill", "manual__1", "compute_1", 2),
+    )
+    writers = [[line.writer for line in part.revisions] for part in found]
+    assert writers == [[None], [run, None], [run, None], [backfill, run, None]], "the shell leaves no trace"
+    assert found[2].failure is not None
+    assert found[2].failure.writer == backfill
 
 
 def test_without_helpers_their_views_read_what_they_read() -> None:

@@ -28,6 +28,7 @@ def test_a_link_stays_within_airflow_also_below_a_path() -> None:
             ["status", "high_loss", "--range", "2026-10-03T10:00..2026-10-03T10:05"],
             "#table=high_loss&range=2026-10-03T10:00..2026-10-03T10:05",
         ),
+        (["status", "high_loss", "--range", "#29850360"], "#table=high_loss&range=2026-10-03T10:00"),
         (["why", "HIGH_LOSS", "2026-10-03T10:05"], "#table=high_loss&part=2026-10-03T10:05"),
         (["why", "nodes"], "#table=nodes"),
     ],

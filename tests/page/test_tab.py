@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
+from partwise.definitions import Definitions
 from partwise.page.place import Place
 from partwise.page.tab import tab
 from partwise.workspace import open_workspace
-from tests.page.serve import ROOT
-from tests.page.warehouse import MINUTE, Warehouse
+from tests.page.serve import ROOT, workspace
+from tests.page.warehouse import MINUTE, Warehouse, every_state
 
 
 def test_a_translated_view_shows_its_definition_its_queries_and_its_strategy(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "view_defs", tmp_path / "view_defs")
     shutil.copy(ROOT / "partwise.yaml", tmp_path)
-    workspace = open_workspace(str(tmp_path), {})
-    made = Warehouse.of(workspace.load().graph(), workspace.ledger_url)
+    example = open_workspace(str(tmp_path), {})
+    made = Warehouse.of(example.load().graph(), example.ledger_url)
     made.deliver("measurements", {MINUTE + p: 10 + p for p in range(15)})
     made.build(rows=lambda name, p: p % 10)
     place = Place(str(tmp_path))
@@ -29,6 +32,7 @@ def test_a_translated_view_shows_its_definition_its_queries_and_its_strategy(tmp
     assert found.definition is not None
     assert "view: worst_ten_minutes" in found.definition
     assert "merge" in found.choice
+    assert found.many
     titles = [(query.table == found.table, query.title) for query in found.queries]
     assert (True, "as written") in titles
     assert any(not mine and "generated" in title for mine, title in titles)
@@ -50,3 +54,39 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert place.definitions() is place.definitions()
     file.write_text("dimension: other\ncolumns: {a: string}\nfiles: a.csv\n")
     assert list(place.definitions().tables) == ["other"]
+
+
+def test_a_file_that_goes_meanwhile_is_no_trouble_and_nobody_waits_for_the_reading(tmp_path: Path) -> None:
+    made = every_state(workspace(tmp_path))
+    made.ledger.database.close()
+    (tmp_path / "view_defs/gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
+    file = tmp_path / "view_defs/a.yaml"
+    file.write_text("dimension: a\ncolumns: {a: string}\nfiles: a.csv\n")
+    place = Place(str(tmp_path))
+    reading, go_on = Event(), Event()
+    load = place.workspace().load
+
+    class Slow:
+        """The workspace, whose definitions take long."""
+
+        definitions_folder = place.workspace().definitions_folder
+
+        def has_ledger(self) -> bool:
+            return True
+
+        def load(self) -> Definitions:
+            reading.set()
+            assert go_on.wait(20)
+            return load()
+
+    with place.snapshot():
+        pass  # the ledger is open
+    place._workspace = Slow()  # type: ignore[assignment]
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(place.definitions)
+        assert reading.wait(20)
+        with place.snapshot(made.now) as snapshot:
+            assert "by_minute" in snapshot.graph.tables
+        go_on.set()
+        assert "a" in found.result(20).tables
+    place.close()

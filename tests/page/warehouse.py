@@ -12,6 +12,7 @@ from partwise.ledger.as_defined import Snapshot, as_defined
 from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory, open_ledger
+from partwise.ledger.written import Writer
 from partwise.parts import Bound, Reference
 from partwise.tables import DIMENSION_PART, Graph, Input, Table
 
@@ -77,6 +78,10 @@ class Warehouse:
             open={p: Content(n, f"{n}") for p, n in (opened or {}).items()},
         )
         self.ledger.commit(held, entry, 0 if at.version is None else at.version + 1, self.now)
+
+    def written_by(self, dag: str, run: str, task: str | None = None, map_index: int = -1) -> None:
+        """From now on a task of Airflow writes."""
+        self.ledger.writer = Writer(dag, run, task or dag, map_index)
 
     def load(self, dimension: str, rows: int = 3) -> None:
         self.deliver(dimension, {DIMENSION_PART: rows})

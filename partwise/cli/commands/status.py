@@ -60,7 +60,8 @@ def command(
         found = table_of(snapshot.graph, definitions, name)
         span = range_of(parts, found) if parts else Range(-FOREVER, FOREVER)
         if browse:
-            open_page(where, view=None if parts else "table", table=found.name, range=parts)
+            shown = range_text(span, found.length) if parts else None  # as everybody writes it, whatever was typed
+            open_page(where, view=None if parts else "table", table=found.name, range=shown)
             return
         page = reports.parts(snapshot, found.name, span.lo, span.hi, limit)
         path = _path(where, found.name)

@@ -28,8 +28,24 @@ export function replace(element, ...children) {
   return element;
 }
 
+// Whether an element would show something else than it does: what is the same is left alone, with whatever is selected in it.
+let made = new WeakMap();
+export function differs(element, data) {
+  const text = JSON.stringify(data);
+  if (made.get(element) === text) return false;
+  made.set(element, text);
+  return true;
+}
+export const forget = () => { made = new WeakMap(); };
+
 export function chip(word, text = word) {
   return make("span.chip", { "data-state": word }, make("i"), text);
+}
+
+// What became of one check of a part.
+export function verdict(line) {
+  if (line.ok) return chip("fresh", "passed");
+  return line.severity === "warn" ? chip("stale", "warns") : chip("failed", line.outcome);
 }
 
 // A name may be broken behind its underscores, and a part before its time of day; nowhere else.

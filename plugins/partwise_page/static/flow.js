@@ -1,6 +1,6 @@
 // Lineage, drawn: of all tables, and of one part in both directions.
 import { ask } from "./api.js";
-import { make, name, replace, svg } from "./dom.js";
+import { differs, make, replace, svg } from "./dom.js";
 import { ago, length, plural } from "./time.js";
 
 const WIDE = 190;
@@ -10,11 +10,14 @@ const DOWN = 62;
 
 export async function showLineage(place, state, wanted) {
   const { nodes, edges } = await ask("lineage", { helpers: state.helpers || null });
+  const wide = place.clientWidth - 34;
+  if (!wanted.current() || !differs(place, [nodes, edges, state.table, state.helpers, state.full, state.search, wide])) return;
   const spots = arrange(nodes, edges);
   const width = Math.max(...[...spots.values()].map((spot) => spot.x), 0) + WIDE + 40;
   const height = Math.max(...[...spots.values()].map((spot) => spot.y), 0) + HIGH + 40;
-  const near = state.table ? related(state.table, edges) : null;
-  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "flow", role: "img", "aria-label": "Lineage of all tables" });
+  const near = inTheLight(nodes, edges, state);
+  const scale = state.full ? 1 : Math.min(1, wide / width);
+  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width: width * scale, height: height * scale, class: "flow", role: "img", "aria-label": "Lineage of all tables" });
   for (const edge of edges) {
     const far = near && !(near.has(edge.source) && near.has(edge.view));
     const line = curve(spots.get(edge.source), spots.get(edge.view));
@@ -22,7 +25,15 @@ export async function showLineage(place, state, wanted) {
   }
   for (const node of nodes) drawn.append(box(node, spots.get(node.table), near, state, wanted));
   const fold = make("label.quiet", {}, make("input", { type: "checkbox", checked: state.helpers, onchange: (event) => wanted.helpers(event.target.checked) }), " with generated helpers");
-  replace(place, make("div.tools", {}, fold, make("span.quiet", {}, "Click a table for its definition and charts; its relatives stay in the light.")), make("div.canvas", {}, drawn));
+  const full = wide < width ? make("label.quiet", {}, make("input", { type: "checkbox", checked: state.full, onchange: (event) => wanted.full(event.target.checked) }), " in full size") : null;
+  replace(place, make("div.tools", {}, fold, full, make("span.quiet", {}, "Click a table for its definition and charts; its relatives stay in the light.")), make("div.canvas", {}, drawn));
+}
+
+// Who is searched for, or who is related to the table that was chosen; null: everybody.
+function inTheLight(nodes, edges, state) {
+  const wanted = (state.search ?? "").trim().toLowerCase();
+  if (wanted) return new Set(nodes.map((node) => node.table).filter((table) => table.toLowerCase().includes(wanted)));
+  return state.table ? related(state.table, edges) : null;
 }
 
 // Columns by depth; in each column near to what is read, so that few lines cross.
@@ -67,9 +78,9 @@ function related(table, edges) {
 
 export { related };
 
-function curve(a, b) {
+function curve(a, b, size = { wide: WIDE, high: HIGH }) {
   if (!a || !b) return "";
-  const [x1, y1, x2, y2] = [a.x + WIDE, a.y + HIGH / 2, b.x, b.y + HIGH / 2];
+  const [x1, y1, x2, y2] = [a.x + size.wide, a.y + size.high / 2, b.x, b.y + size.high / 2];
   const middle = (x1 + x2) / 2;
   return `M${x1},${y1} C${middle},${y1} ${middle},${y2} ${x2},${y2}`;
 }
@@ -93,28 +104,43 @@ function box(node, spot, near, state, wanted) {
 
 const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-// One part in the middle, what it was computed from at the left, what it feeds at the right.
-export function partFlow(found, go) {
-  const read = found.computed_from.length ? found.computed_from : found.requires;
-  const side = (items, empty) =>
-    items.length
-      ? items.map((item) => make("li", {}, make("b", {}, name(item.table)), " ", partLinks(item, go)))
-      : make("li.quiet", {}, empty);
-  return make("div.partflow", {},
-    make("ul", { "aria-label": "Computed from" }, side(read, found.kind === "view" ? "nothing yet" : "comes from outside")),
-    make("div.arrow", { "aria-hidden": "true" }, "→"),
-    make("div.middle", { "data-state": found.state }, make("b", {}, name(found.table)), make("br"), name(found.part ?? "all of it")),
-    make("div.arrow", { "aria-hidden": "true" }, "→"),
-    make("ul", { "aria-label": "Feeds" }, side(found.feeds, "nothing reads it")));
+// One part in the middle, what it is computed from at the left, what it feeds at the right.
+const PART = { wide: 134, high: 46 };
+const [BETWEEN, APART, MOST] = [31, 9, 7];
+
+export function partFlow(found, wanted) {
+  const sides = [found.upstream, found.downstream].map((items) => (items.length > MOST ? [...items.slice(0, MOST - 1), { more: items.length - MOST + 1 }] : items));
+  const high = Math.max(...sides.map((items) => items.length), 1) * (PART.high + APART) - APART;
+  const spots = (items, column) => {
+    const top = (high - items.length * (PART.high + APART) + APART) / 2;
+    return items.map((item, at) => ({ x: column * (PART.wide + BETWEEN), y: top + at * (PART.high + APART) }));
+  };
+  const [left, [middle], right] = [spots(sides[0], 0), spots([found], 1), spots(sides[1], 2)];
+  const lines = svg("svg", { width: 3 * PART.wide + 2 * BETWEEN, height: high, class: "flow", "aria-hidden": "true" },
+    left.map((spot) => svg("path", { d: curve(spot, middle, PART), class: "edge" })),
+    right.map((spot) => svg("path", { d: curve(middle, spot, PART), class: "edge" })));
+  const place = ({ x, y }) => `left:${x}px;top:${y}px;width:${PART.wide}px;height:${PART.high}px`;
+  const boxes = (items, places, label) => make("ul", { "aria-label": label }, items.map((item, at) => make("li.partbox", { style: place(places[at]) },
+    item.more ? make("span.quiet", {}, `and ${item.more} more`) : [make("b", { title: titleOf(item) }, item.table), make("span", {}, partLinks(item, wanted))])));
+  const none = (column, text) => make("p.quiet.none", { style: place(spots([text], column)[0]) }, text);
+  return make("div.partflow", { style: `height:${high}px` }, lines,
+    sides[0].length ? boxes(sides[0], left, "Computed from") : none(0, found.kind === "view" ? "nothing yet" : "comes from outside"),
+    make("div.partbox.middle", { "data-state": found.state, style: place(middle) }, make("b", { title: found.table }, found.table), make("span", {}, found.part ?? "all of it")),
+    sides[1].length ? boxes(sides[1], right, "Feeds") : none(2, "nothing reads it"));
 }
 
-function partLinks(item, go) {
-  if (item.whole) return make("button.link", { onclick: () => go(item.table, null) }, "all of it");
-  if (!item.links.length) return item.parts.join(", ");
-  const few = item.links.length <= 3 ? item.links : [item.links[0], item.links.at(-1)];
+const titleOf = (item) => (item.through.length ? `${item.table}, through ${item.through.join(", ")}` : item.table);
+
+function partLinks(item, wanted) {
+  if (item.whole) return make("button.link", { onclick: () => wanted.go(item.table, null) }, "all of it");
+  if (!item.links.length) {
+    const range = item.parts.length === 1 ? item.parts[0] : `${item.parts[0].split("..")[0]}..${item.parts.at(-1).split("..").at(-1)}`;
+    return make("button.link", { title: range, onclick: () => wanted.range(item.table, range) }, plural(item.count, "part"));
+  }
+  const few = item.links.length <= 2 ? item.links : [item.links[0], item.links.at(-1)];
   const links = few.map((part) => make("button.link", {
-    class: `link ${item.changed.includes(part) ? "changed" : ""}`, onclick: () => go(item.table, part),
-    title: item.revisions?.[part] ? `revision ${item.revisions[part]} was read` : part,
+    class: `link ${item.changed.includes(part) ? "changed" : ""}`, onclick: () => wanted.go(item.table, part),
+    title: item.revisions?.[part] ? `${part}: revision ${item.revisions[part]} was read` : part,
   }, part.slice(-5).includes(":") ? part.slice(11) : part));
-  return item.links.length <= 3 ? links.flatMap((link) => [link, " "]) : [links[0], " … ", links[1], ` (${item.count})`];
+  return item.links.length <= 2 ? links.flatMap((link) => [link, " "]) : [links[0], " … ", links[1], ` (${item.count})`];
 }

@@ -255,16 +255,20 @@ export class HeatMap {
     if (row) this.put(this.cell(row, moment));
   }
 
+  scrollTo(table) {
+    const line = this.lines.find(({ row }) => row.table === table);
+    const scroll = byId("scroll");
+    if (line && line.y < scroll.scrollTop + ROW) scroll.scrollTop = Math.max(0, line.y - ROW);
+    if (line && line.y + ROW > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = line.y + 2 * ROW - scroll.clientHeight;
+  }
+
   put(cell) {
     this.cursor = cell;
     const { begin, end } = this.data;
     if (cell.row.kind !== "dimension" && (cell.begin < begin || cell.end > end)) {
       this.wanted.pan(cell.begin < begin ? -0.25 : 0.25);
     }
-    const line = this.lines.find(({ row }) => row.table === cell.table);
-    const scroll = byId("scroll");
-    if (line && line.y < scroll.scrollTop + ROW) scroll.scrollTop = Math.max(0, line.y - ROW);
-    if (line && line.y + ROW > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = line.y + 2 * ROW - scroll.clientHeight;
+    this.scrollTo(cell.table);
     this.draw();
     say(`${cell.table}, ${cell.row.kind === "dimension" ? "all of it" : local(cell.begin)}, ${cell.word === "none" ? "nothing" : cell.word}`);
   }

@@ -14,12 +14,16 @@ export function fromLink() {
   return found;
 }
 
-export function toLink(state) {
+// `moved`: as a step of its own, for the browser's button "back".
+export function toLink(state, moved = false) {
   const hash = new URLSearchParams();
   for (const key of KEYS) if (state[key] && state[key] !== "heat") hash.set(key, state[key]);
   const text = `#${hash.toString().replaceAll("%3A", ":")}`;
-  if (text === location.hash || (text === "#" && !location.hash)) return;
-  history.replaceState(null, "", text === "#" ? location.pathname + location.search : text);
+  if (text !== (location.hash || "#")) {
+    const address = text === "#" ? location.pathname + location.search : text;
+    if (moved) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  }
   try {
     // Airflow's own address shows the same, so that it can be copied.
     if (parent !== window && parent.location.pathname.includes("/plugin/parts")) {

@@ -1,12 +1,12 @@
 // The page: what is shown follows from one state, the state follows from the link, and every few seconds from the ledger.
 import { ask, askHeat, forgetHeat } from "./api.js";
-import { byId, chip, make, replace } from "./dom.js";
+import { byId, chip, differs, forget, make, replace } from "./dom.js";
 import { HeatMap } from "./heat.js";
 import { airflowLink, fromLink, rangeOf, toLink } from "./link.js";
 import { MARKED, sample } from "./paint.js";
 import { closePanel, openPart, openRange } from "./panel.js";
 import { followTheme } from "./theme.js";
-import { local, partText, plural, stretch, utc, zone } from "./time.js";
+import { followZone, local, partText, plural, stretch, utc, zoneName } from "./time.js";
 
 const EVERY = 5000;
 const LONGEST = 50 * 365 * 86400;
@@ -15,6 +15,7 @@ const state = { view: "heat", since: null, helpers: false, ...fromLink() };
 let shown = null; // [begin, end] in seconds, or null for the newest parts
 let known = ""; // what the open view was made from
 let timer = 0;
+let asked = 0; // how often the server was asked: an answer that comes after a newer question is dropped
 
 const heat = new HeatMap({
   open: (selection) => select(selection),
@@ -27,6 +28,7 @@ const actions = {
   within: () => within(),
   close: () => { closePanel(); heat.selected = null; go({ part: null, range: null, table: state.view === "heat" ? null : state.table }); },
   go: (table, part) => reveal(table, part),
+  range: (table, range) => { Object.assign(state, { view: "heat", table, part: null, range }); toLink(state, true); start(); },
   table: (name) => go({ view: "table", table: name, part: null, range: null }),
   changed: () => refresh(),
   zoomTo: (begin, end) => look(begin, end),
@@ -34,24 +36,34 @@ const actions = {
 
 const within = () => Number(state.since) || 86400;
 
+// What somebody went to can be gone back from.
 function go(change) {
+  const moved = ["view", "table", "part", "range"].some((key) => key in change && (change[key] ?? null) !== (state[key] ?? null));
   Object.assign(state, change);
-  toLink(state);
+  notice("");
+  toLink(state, moved);
   render();
+}
+
+function notice(text) {
+  byId("notice").textContent = text;
+  byId("notice").hidden = !text;
 }
 
 async function refresh() {
   clearTimeout(timer);
+  const mine = (asked += 1);
   try {
     const width = byId("cells").parentElement.clientWidth || 1000;
     const wanted = { cells: Math.max(20, Math.min(1500, Math.floor(width / MARKED))), within: within() };
     const data = await askHeat(shown ? { from: shown[0], to: shown[1], ...wanted } : wanted);
+    if (mine !== asked) return;
     byId("live").dataset.state = "live";
     byId("live").textContent = "live";
     if (data) {
       heat.show(data);
       if (!performance.getEntriesByName("cells").length) performance.mark("cells");
-      byId("stretch").textContent = `${zone}`;
+      byId("stretch").textContent = zoneName();
       byId("stretch").title = `${local(data.begin)} to ${local(data.end)}; a cell is at least ${data.resolution} seconds`;
       legend(data.states);
       replace(byId("working"), data.backfills.map(working));
@@ -63,6 +75,7 @@ async function refresh() {
       document.body.dataset.sequence = data.sequence;
     }
   } catch (why) {
+    if (mine !== asked) return;
     byId("live").dataset.state = "lost";
     byId("live").textContent = why instanceof TypeError ? "not reachable" : why.message;
     if (!heat.data) replace(byId("labels"), make("p.nothing.problem", {}, why.message));
@@ -102,13 +115,14 @@ function paintLegend() {
 }
 
 function render() {
-  for (const button of document.querySelectorAll("[data-view]")) {
+  for (const button of document.querySelectorAll("button[data-view]")) {
     button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
     if (button.dataset.view === "table") {
       button.hidden = !state.table;
       button.textContent = state.table ?? "Table";
     }
   }
+  document.body.dataset.view = state.view;
   byId("heat").hidden = state.view === "lineage";
   byId("heat").dataset.small = String(state.view === "table");
   byId("lineage").hidden = state.view !== "lineage";
@@ -120,9 +134,11 @@ function render() {
 let rendering = 0;
 async function renderViews() {
   const mine = (rendering += 1);
+  const current = () => mine === rendering;
   if (!heat.data) return;
   if (state.view === "table" && !heat.rows.has(state.table)) {
     // A DAG that is no table of ours, or a name that is gone: everything is shown.
+    if (!state.dag) ask("rights", { table: state.table }).catch((why) => notice(why.message));
     Object.assign(state, { view: "heat", table: null });
     return render();
   }
@@ -130,13 +146,13 @@ async function renderViews() {
     if (state.view === "table") {
       const { related } = await import("./flow.js");
       const { edges } = await ask("lineage", { helpers: true });
-      if (mine !== rendering) return;
+      if (!current()) return;
       heat.focus = related(state.table, edges);
       heat.arrange();
       const { showTable } = await import("./tab.js");
       const place = byId("table");
       const top = place.scrollTop;
-      await showTable(place, state.table, { ...actions, close: () => go({ view: "heat", table: null, part: null, range: null }) });
+      await showTable(place, state.table, { ...actions, current, close: () => go({ view: "heat", table: null, part: null, range: null }) });
       place.scrollTop = top;
       return;
     }
@@ -146,10 +162,13 @@ async function renderViews() {
     }
     if (state.view === "lineage") {
       const { showLineage } = await import("./flow.js");
-      await showLineage(byId("lineage"), state, { ...actions, helpers: (on) => go({ helpers: on }) });
+      await showLineage(byId("lineage"), state, { ...actions, current, helpers: (on) => go({ helpers: on }), full: (on) => go({ full: on }) });
     }
   } catch (why) {
-    replace(byId(state.view === "table" ? "table" : "lineage"), make("p.problem", {}, why.message));
+    if (!current()) return;
+    const place = byId(state.view === "table" ? "table" : "lineage");
+    differs(place, null); // what it showed before is gone
+    replace(place, make("p.problem", {}, why.message));
   }
 }
 
@@ -175,10 +194,10 @@ function select(selection) {
 // A part from a link in the panel: bring it into sight.
 function reveal(table, part) {
   const row = heat.rows.get(table);
-  go({ table: state.view === "table" ? state.table : table, part: null, range: null });
+  if (state.view === "lineage") go({ view: "heat" });
   if (row?.helper_of) heat.unfolded.add(row.helper_of);
-  Object.assign(state, { table, part });
-  toLink(state);
+  Object.assign(state, { table, part, range: null });
+  toLink(state, true);
   if (row && part) {
     const [begin] = rangeOf(part) ?? [];
     heat.arrange();
@@ -187,7 +206,8 @@ function reveal(table, part) {
     const { begin: from, end: to } = heat.data;
     if (begin < from || begin >= to) look(begin - (to - from) / 2, begin + (to - from) / 2);
   }
-  openPart(table, part, actions);
+  render();
+  if (!part) openPart(table, null, actions);
 }
 
 function look(begin, end) {
@@ -247,7 +267,7 @@ function hover(selection, event) {
 }
 
 function listen() {
-  for (const button of document.querySelectorAll("[data-view]")) button.onclick = () => go({ view: button.dataset.view });
+  for (const button of document.querySelectorAll("button[data-view]")) button.onclick = () => go({ view: button.dataset.view });
   const time = { left: () => pan(-0.5), right: () => pan(0.5), out: () => zoom(2), in: () => zoom(0.5), newest };
   for (const button of document.querySelectorAll("[data-time]")) button.onclick = time[button.dataset.time];
   byId("span").onchange = (event) => {
@@ -259,7 +279,11 @@ function listen() {
   if (state.since) byId("since").value = state.since;
   byId("since").onchange = (event) => { go({ since: event.target.value }); refresh(); };
   byId("only").onchange = (event) => { heat.only = event.target.checked; heat.draw(); };
-  byId("search").oninput = (event) => { heat.filter = event.target.value; heat.arrange(); };
+  byId("search").oninput = (event) => {
+    heat.filter = state.search = event.target.value;
+    heat.arrange();
+    if (state.view === "lineage") renderViews();
+  };
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") return actions.close();
     if (event.target.matches?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -268,30 +292,62 @@ function listen() {
     event.preventDefault();
     keys[event.key]();
   });
-  addEventListener("hashchange", () => {
+  addEventListener("popstate", () => {
     Object.assign(state, { view: "heat", table: null, part: null, range: null }, fromLink());
+    toLink(state); // Airflow's address follows
     start();
   });
 }
 
-// Where the link points, if it names a part or a range; else the newest parts.
+// Where the link points, if it names a part or a range; else the newest parts. What it names wrongly is said.
 async function start() {
   const named = state.range ?? state.part;
-  const range = named ? rangeOf(named) : null;
+  let range = named ? rangeOf(named) : null;
+  let problem = "";
+  if (named && !range) [range, problem] = await meant();
   shown = null;
   if (range) {
     const around = Math.max(range[1] - range[0], 1800) * (state.range ? 0.25 : 1);
     shown = [Math.floor(range[0] - around), Math.ceil(range[1] + around)];
   }
   await refresh();
+  if (state.table) state.table = [...heat.rows.keys()].find((name) => name.toLowerCase() === state.table.toLowerCase()) ?? state.table;
+  const row = heat.rows.get(state.table);
+  if (heat.data && state.table && !row && !state.dag) problem ||= await ask("rights", { table: state.table }).then(() => "", (why) => why.message);
+  if (row?.helper_of) {
+    heat.unfolded.add(row.helper_of);
+    heat.arrange();
+  }
   render();
-  if (range && heat.rows.has(state.table)) {
-    heat.cursor = heat.cell(heat.rows.get(state.table), range[0]);
-    heat.selected = { ...heat.cursor, end: Math.max(heat.cursor.end, state.range ? range[1] : 0) };
-    heat.draw();
+  notice(problem);
+  if (!row) return;
+  heat.cursor = range || state.view === "heat" ? heat.cell(row, range ? range[0] : heat.data.end - 1) : null;
+  heat.selected = range ? { ...heat.cursor, end: Math.max(heat.cursor.end, state.range ? range[1] : 0) } : null;
+  heat.scrollTo(row.table);
+  heat.draw();
+}
+
+// A part that only the server can read, as #29850360; or why it cannot be read.
+async function meant() {
+  if (state.range) {
+    const text = state.range;
+    state.range = null;
+    return [null, `range: '${text}' cannot be read; write A..B, for example 2026-10-03T10:00..2026-10-03T10:30, in UTC.`];
+  }
+  try {
+    const { begin, end, part } = await ask("part", { table: state.table, part: state.part });
+    state.part = part;
+    return [[begin, end], ""];
+  } catch (why) {
+    return [null, why.message];
   }
 }
 
+followZone(() => {
+  forget();
+  heat.arrange();
+  render();
+});
 followTheme(() => { heat.recolour(); paintLegend(); });
 listen();
 start();

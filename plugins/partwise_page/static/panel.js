@@ -1,12 +1,12 @@
 // The panel at the right: one part, or a range of parts, and what can be done with it.
-import { ask, askAirflow } from "./api.js";
+import { ask } from "./api.js";
 import { backfillForm } from "./backfill.js";
-import { byId, chip, make, prose, replace } from "./dom.js";
+import { byId, chip, differs, make, prose, replace, verdict } from "./dom.js";
 import { partFlow } from "./flow.js";
 import { airflowLink } from "./link.js";
 import { ago, local, partText, plural, stretch, utc } from "./time.js";
 
-const BACKFILL = "partwise_backfill";
+const RUNS = 5; // newest revisions whose runs are named
 let shown = 0;
 
 export function closePanel() {
@@ -14,31 +14,31 @@ export function closePanel() {
   byId("panel").hidden = true;
 }
 
-async function fill(title, subtitle, load, wanted) {
+// `load` asks the server, `shape` makes elements of what it says; the same answer again leaves the panel as it is.
+async function fill(title, subtitle, load, shape, wanted) {
   const mine = (shown += 1);
   const panel = byId("panel");
   const head = make("div.head", {},
     make("h2", {}, title, subtitle ? make("small", {}, subtitle) : null),
     make("button.close", { title: "Close (Esc)", "aria-label": "Close", onclick: wanted.close }, "✕"));
-  const before = panel.hidden ? null : panel.querySelector(".content");
-  if (panel.hidden || panel.dataset.title !== title + subtitle) replace(panel, head, make("div.content.waiting", {}, "…"));
+  const fresh = panel.hidden || panel.dataset.title !== title + subtitle;
+  if (fresh) {
+    replace(panel, head, make("div.content.waiting", {}, "…"));
+    differs(panel, null);
+  }
   panel.dataset.title = title + subtitle;
   panel.hidden = false;
   try {
-    const content = await load();
-    if (mine === shown) replace(panel, head, make("div.content", {}, content));
+    const found = await load();
+    if (mine === shown && differs(panel, found)) replace(panel, head, make("div.content", {}, shape(found)));
   } catch (why) {
-    if (mine === shown) replace(panel, head, make("div.content", {}, make("p.problem", {}, why.message)));
+    if (mine === shown && differs(panel, why.message)) replace(panel, head, make("div.content", {}, make("p.problem", {}, why.message)));
   }
-  return before;
 }
 
-// wanted: {close(), go(table, part), table(name), changed(), within()}
+// wanted: {close(), go(table, part), range(table, range), table(name), changed(), within()}
 export function openPart(table, part, wanted) {
-  return fill(table, part ? ` ${part}` : "", async () => {
-    const found = await ask("part", { table, part, within: wanted.within() });
-    const runs = make("div");
-    if (found.kind !== "dimension") showRuns(runs, found);
+  return fill(table, part ? ` ${part}` : "", () => ask("part", { table, part, within: wanted.within() }), (found) => {
     return [
       make("p.why", {}, found.state === "none" ? null : [chip(found.state), " "], prose(found.why)),
       facts([
@@ -52,13 +52,13 @@ export function openPart(table, part, wanted) {
       ]),
       failure(found),
       checks(found.checks),
-      runs,
+      runs(found),
       make("h3", {}, "Lineage"),
-      partFlow(found, wanted.go),
+      partFlow(found, wanted),
       lackedOf(found),
       changedOf(found),
       revisions(found.revisions),
-      found.kind === "view" && found.part ? backfillForm(table, found.part, wanted) : null,
+      found.kind === "view" && found.part ? backfill(table, found.part, found.helper_of, wanted) : null,
       make("p.quiet", {}, make("button.link", { onclick: () => wanted.table(table) }, `Definition and charts of ${table}`)),
     ];
   }, wanted);
@@ -68,8 +68,7 @@ export function openRange(selection, wanted) {
   const { table, begin, end, row } = selection;
   const first = partText(begin, row.length);
   const last = partText(end - row.length, row.length);
-  return fill(table, ` ${first}..${last}`, async () => {
-    const found = await ask("cell", { table, from: begin, to: end, within: wanted.within() });
+  return fill(table, ` ${first}..${last}`, () => ask("cell", { table, from: begin, to: end, within: wanted.within() }), (found) => {
     const counts = Object.entries(found.counts);
     return [
       make("p.why", {}, `${plural(found.count, "part")} from ${local(begin)} to ${local(end)}.`),
@@ -80,9 +79,16 @@ export function openRange(selection, wanted) {
         ["Last updated", moment(found.updated)],
       ]),
       make("p", {}, make("button", { onclick: () => wanted.zoomTo(begin, end) }, "Zoom in")),
-      row.kind === "view" ? backfillForm(table, found.parts, wanted) : null,
+      row.kind === "view" ? backfill(table, found.parts, row.helper_of, wanted) : null,
     ];
   }, wanted);
+}
+
+// People ask for parts of a view; its helpers come along.
+function backfill(table, range, view, wanted) {
+  if (!view) return backfillForm(table, range, wanted);
+  return make("p.helper", {}, `${table} is a helper: a backfill of `, make("button.link", { onclick: () => wanted.table(view) }, view),
+    " computes it again with what it is computed from.");
 }
 
 function moment(seconds) {
@@ -120,7 +126,7 @@ function checks(lines) {
   return make("div.checks", {},
     make("h3", {}, by ? `Checks, accepted by ${by}` : "Checks"),
     bad.map((line) => [
-      make("p", {}, chip(line.severity === "warn" ? "stale" : "failed", line.severity === "warn" ? "warns" : line.outcome), " ", line.message),
+      make("p", {}, verdict(line), " ", line.message),
       line.rows.length ? make("pre", {}, line.rows.join("\n")) : null,
     ]));
 }
@@ -139,25 +145,25 @@ function revisions(list) {
   ];
 }
 
-// The runs that wrote the newest revisions: those of its DAG, or backfills, that were under way at that moment.
-async function showRuns(place, found) {
-  const moments = found.revisions.slice(0, 3).map((line) => line.at);
-  if (found.failure) moments.unshift(found.failure.at);
-  const links = new Map();
-  if (found.run) links.set(found.run, [found.dag, "running now"]);
-  for (const at of moments) {
-    const time = encodeURIComponent(new Date(at * 1000).toISOString());
-    for (const dag of [found.dag, BACKFILL]) {
-      const answer = await askAirflow(`dags/${encodeURIComponent(dag)}/dagRuns?limit=1&order_by=-start_date&start_date_lte=${time}&end_date_gte=${time}`);
-      for (const run of answer?.dag_runs ?? []) if (!links.has(run.dag_run_id)) links.set(run.dag_run_id, [dag, run.state]);
-      if (answer?.dag_runs?.length) break; // a backfill may be under way at the same time without having written it
-    }
-  }
-  if (!links.size) return;
-  const task = found.kind === "view" ? found.table : "load";
-  replace(place, make("h3", {}, "Runs"), make("ul.runs", {}, [...links].map(([run, [dag, state]]) => {
-    const path = `/dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}`;
-    const log = dag === BACKFILL ? null : [" · ", airflowLink(`${path}/tasks/${task}`, "log")];
-    return make("li", {}, airflowLink(path, run), ` ${state}`, log);
-  })));
+// The runs that wrote the newest revisions or met the failure, as they said themselves, and the logs of their tasks.
+function runs(found) {
+  const lines = new Map();
+  const add = (writer, what) => {
+    if (!writer) return;
+    const key = [writer.dag, writer.run, writer.task, writer.map_index].join(" ");
+    lines.set(key, [writer, [...(lines.get(key)?.[1] ?? []), what]]);
+  };
+  add(found.failure?.writer, "failed");
+  for (const line of found.revisions.slice(0, RUNS)) add(line.writer, `revision ${line.revision}`);
+  const now = found.run && !found.revisions.some((line) => line.writer?.run === found.run)
+    ? make("li", {}, airflowLink(runPath(found.dag, found.run), found.run), " at work now") : null;
+  if (!lines.size && !now) return null;
+  return [make("h3", {}, "Runs"), make("ul.runs", {}, now, [...lines.values()].map(([writer, said]) => {
+    const path = runPath(writer.dag, writer.run);
+    const mapped = writer.map_index >= 0 ? `/mapped/${writer.map_index}` : "";
+    return make("li", {}, airflowLink(path, writer.run), ` ${said.join(", ")} · `,
+      airflowLink(`${path}/tasks/${encodeURIComponent(writer.task)}${mapped}`, "log"));
+  }))];
 }
+
+const runPath = (dag, run) => `/dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}`;

@@ -1,7 +1,7 @@
 // One table: its definition, the queries as they run, charts of its parts and steps, its sources' lateness, its checks.
 import { ask } from "./api.js";
 import { bars } from "./charts.js";
-import { chip, make, prose, replace } from "./dom.js";
+import { differs, make, prose, replace, verdict } from "./dom.js";
 import { highlight } from "./sql.js";
 import { ago, duration, local, plural, utc } from "./time.js";
 
@@ -9,6 +9,7 @@ const LISTED = 8;
 
 export async function showTable(place, name, wanted) {
   const [found, changed] = await Promise.all([ask("table", { table: name }), ask("changes", { table: name, within: wanted.within() })]);
+  if (!wanted.current() || !differs(place, [found, changed.parts])) return;
   replace(place,
     make("div.head", {},
       make("h2", {}, found.table, make("small", {}, ` ${found.kind}${found.length ? `, parts of ${found.length}` : ""}`)),
@@ -17,9 +18,19 @@ export async function showTable(place, name, wanted) {
     found.problem ? make("p.problem", {}, found.problem) : null,
     make("dl.facts", {}, facts(found, wanted)),
     make("div.columns", {},
-      make("div", {}, chart("Rows per part", found.parts, (point) => point.rows, (point) => `${point.part}: ${plural(point.rows, "row")}, revision ${point.revision}`, (point) => wanted.go(name, point.part)),
+      make("div", {},
+        chart("Rows per part", found.parts, {
+          value: (point) => point.rows,
+          text: (point) => `${point.part}: ${plural(point.rows, "row")}, revision ${point.revision}`,
+          at: (point) => point.begin,
+          click: (point) => wanted.go(name, point.part),
+        }),
         found.kind === "view" || found.kind === "helper"
-          ? chart("Seconds per step", found.steps, (step) => step.seconds, (step) => `${local(step.at)}: ${plural(step.parts, "part")}, ${plural(step.rows, "row")} in ${duration(step.seconds)}`)
+          ? chart("Seconds of computing per part", found.steps, {
+              value: (step) => step.seconds / step.parts,
+              text: (step) => `${local(step.at)}: ${plural(step.parts, "part")}, ${plural(step.rows, "row")} in ${duration(step.seconds)}`,
+              at: (step) => step.at,
+            })
           : null,
         changes(changed, wanted), found.lateness.map(lateness), checks(found)),
       make("div", {}, definition(found), found.queries.map((query) => [
@@ -30,6 +41,8 @@ function facts(found, wanted) {
   const names = (list) => list.map((name) => [make("button.link", { onclick: () => wanted.table(name) }, name), " "]);
   const lines = [
     ["Strategy", found.choice || null],
+    ["Advice", found.advice || null],
+    ["Many parts", found.many || null],
     ["Starts", found.start],
     ["Requires", found.requires.length ? found.requires.join(", ") : null],
     ["Feeds", found.feeds.length ? names(found.feeds) : null],
@@ -40,9 +53,9 @@ function facts(found, wanted) {
   return [...lines, ...notes].filter(([, value]) => value).map(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]);
 }
 
-function chart(title, points, value, text, click) {
+function chart(title, points, shape) {
   if (!points.length) return [make("h3", {}, title), make("p.quiet", {}, "Nothing to show yet.")];
-  return [make("h3", {}, title, make("small", {}, ` the last ${points.length}`)), bars(points, value, text, click)];
+  return [make("h3", {}, title, make("small", {}, ` the last ${points.length}`)), bars(points, shape)];
 }
 
 // What an analyst looks at again: the newest changes, apart from parts that came to be.
@@ -82,7 +95,7 @@ function checks(found) {
     make("ul", {}, found.expectations.map((name) => make("li", {}, make("code", {}, name)))),
     found.checks.length
       ? make("table.lines", {}, found.checks.map((line) => make("tr", {},
-          make("td", {}, chip(line.ok ? "fresh" : "failed", line.ok ? "passed" : line.outcome)),
+          make("td", {}, verdict(line)),
           make("td", {}, line.part ?? ""), make("td", {}, line.ok ? line.check : line.message))))
       : make("p.quiet", {}, "They have not run yet."),
   ];

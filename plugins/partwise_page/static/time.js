@@ -1,19 +1,55 @@
-// Times for people, in the viewer's zone; UTC where exactness matters.
-const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const full = new Intl.DateTimeFormat(undefined, {
-  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
-});
-const exact = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const month = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
-export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+// Times for people, in the zone that they chose in Airflow, else in the browser's; UTC where exactness matters.
+const KEY = "timezone"; // of Airflow's choice in localStorage, which this frame shares with it
+const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const SHAPES = {
+  day: { month: "short", day: "numeric" },
+  clock: CLOCK,
+  exact: { ...CLOCK, second: "2-digit" },
+  full: { year: "numeric", month: "short", day: "numeric", ...CLOCK, second: "2-digit" },
+  brief: { month: "short", day: "numeric", ...CLOCK },
+  month: { month: "short", year: "numeric" },
+};
+let zone = null;
+let formats = {};
+let fields = null;
 
-export const local = (seconds) => full.format(new Date(seconds * 1000));
+function use(name) {
+  zone = name;
+  formats = Object.fromEntries(Object.entries(SHAPES).map(([key, shape]) => [key, new Intl.DateTimeFormat(undefined, { ...shape, timeZone: name })]));
+  fields = new Intl.DateTimeFormat("en-US-u-ca-iso8601", {
+    timeZone: name, hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric",
+  });
+}
+
+function chosen() {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  try {
+    const stored = JSON.parse(localStorage.getItem(KEY));
+    return stored ? new Intl.DateTimeFormat(undefined, { timeZone: stored }).resolvedOptions().timeZone : own;
+  } catch {
+    return own; // storage may be forbidden, and anything may stand in it
+  }
+}
+
+use(chosen());
+export const zoneName = () => zone;
+
+export function followZone(changed) {
+  addEventListener("storage", (event) => {
+    if (event.key !== KEY || chosen() === zone) return;
+    use(chosen());
+    changed();
+  });
+}
+
+const text = (format, seconds) => formats[format].format(new Date(seconds * 1000));
+
+export const brief = (seconds) => text("brief", seconds);
+export const local = (seconds) => text("full", seconds);
 // From one moment to another; the day is said once if it is the same.
 export function stretch(begin, end) {
-  const [a, b] = [new Date(begin * 1000), new Date(end * 1000)];
-  const same = a.toDateString() === b.toDateString();
-  return `${full.format(a)} – ${same ? exact.format(b) : full.format(b)}`;
+  const same = Math.floor(wall(begin) / 86400) === Math.floor(wall(end) / 86400);
+  return `${local(begin)} – ${text(same ? "exact" : "full", end)}`;
 }
 export const utc = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
@@ -57,6 +93,23 @@ export function parseUtc(text) {
   return Date.UTC(+y, m - 1, +d, +h, +min, +s) / 1000;
 }
 
+// What clocks show at a moment, counted in seconds as if it were UTC.
+function wall(seconds) {
+  const found = Object.fromEntries(fields.formatToParts(new Date(seconds * 1000)).map(({ type, value }) => [type, +value]));
+  const shown = new Date(0);
+  shown.setUTCFullYear(found.year, found.month - 1, found.day);
+  return shown.setUTCHours(found.hour, found.minute, found.second) / 1000;
+}
+
+// The moment near to this one at which clocks show a multiple of `step`: they may have been put forward or back meanwhile.
+function onStep(at, step) {
+  for (let again = 0; again < 2; again += 1) {
+    const over = ((wall(at) % step) + step) % step;
+    at += over > step / 2 ? step - over : -over;
+  }
+  return at;
+}
+
 const STEPS = [60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
 
 // Ticks of an axis, on round local times: [{at, text, strong}].
@@ -65,11 +118,10 @@ export function ticks(begin, end, width) {
   const step = STEPS.find((each) => each >= wanted);
   if (!step) return months(begin, end, wanted);
   const found = [];
-  const offset = new Date(begin * 1000).getTimezoneOffset() * 60;
-  for (let at = Math.ceil((begin - offset) / step) * step + offset; at < end; at += step) {
-    const date = new Date(at * 1000);
-    const midnight = date.getHours() === 0 && date.getMinutes() === 0;
-    found.push({ at, text: step >= 86400 || midnight ? day.format(date) : clock.format(date), strong: midnight });
+  for (let at = onStep(Math.floor(begin), step); at < end; at = onStep(at + step, step)) {
+    if (at < begin) continue;
+    const midnight = wall(at) % 86400 === 0;
+    found.push({ at, text: text(step >= 86400 || midnight ? "day" : "clock", at), strong: midnight });
   }
   return found;
 }
@@ -77,11 +129,11 @@ export function ticks(begin, end, width) {
 function months(begin, end, wanted) {
   const every = Math.max(1, Math.round(wanted / 2629800));
   const found = [];
-  const date = new Date(begin * 1000);
-  let at = new Date(date.getFullYear(), date.getMonth() + 1, 1);
-  while (at.getTime() / 1000 < end) {
-    found.push({ at: at.getTime() / 1000, text: month.format(at), strong: at.getMonth() === 0 });
-    at = new Date(at.getFullYear(), at.getMonth() + every, 1);
+  const first = new Date(wall(begin) * 1000);
+  for (let n = 1; ; n += every) {
+    const shown = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + n, 1) / 1000;
+    const at = onStep(2 * shown - wall(shown), 86400);
+    if (at >= end) return found;
+    found.push({ at, text: text("month", at), strong: new Date(shown * 1000).getUTCMonth() === 0 });
   }
-  return found;
 }
