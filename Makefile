@@ -7,7 +7,7 @@ WITH_JAVA = JAVA_HOME="$$(cat .java-home)"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # tests measure time and share the cores by themselves
-.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint format bench requirements clean distclean
+.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint format bench pictures requirements clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ lint: setup ## format, rules, types, layers
 format: setup ## rewrites the code in the project's format
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
+
+pictures: setup ## the pictures of docs/parts_page.md, from the demo workspace in Chromium
+	@$(WITH_JAVA) $(PY) tools/pictures.py
 
 bench: setup ## measurements; each prints its numbers
 	@set -e; for file in benchmarks/bench_*.py; do \

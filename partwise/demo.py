@@ -93,7 +93,7 @@ STORY = (
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="partwise-demo-") as name, _driver(Path(name) / LOG) as remote:
+    with tempfile.TemporaryDirectory(prefix="partwise-demo-") as name, driver(Path(name) / LOG) as remote:
         folder = Path(name)
         shutil.copy(ROOT / "partwise.yaml", folder)
         shutil.copytree(ROOT / "view_defs", folder / "view_defs")
@@ -107,7 +107,7 @@ def main() -> int:
 
 
 @contextmanager
-def _driver(log: Path) -> Iterator[str]:
+def driver(log: Path) -> Iterator[str]:
     """One warm Spark driver for all commands of the story; it starts while the first scenes are read."""
     port = free_port()
     command = [sys.executable, "-m", "spark_jobs.connect", "--port", str(port)]
@@ -119,7 +119,7 @@ def _driver(log: Path) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
 
 
-def _wait_for(remote: str, seconds: float = 180) -> bool:
+def wait_for(remote: str, seconds: float = 180) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if answers(remote, seconds=1):
@@ -140,7 +140,7 @@ def _play(scene: Scene, at: int, folder: Path, remote: str) -> int:
     if sys.stdout.isatty():
         environment.setdefault("FORCE_COLOR", "1")
     if scene.spark:
-        if not _wait_for(remote):
+        if not wait_for(remote):
             said = (folder / LOG).read_text(errors="replace").splitlines()[-20:]
             print("\n".join([*said, "Spark did not start within three minutes."]), file=sys.stderr)
             return 1

@@ -1,13 +1,21 @@
-"""Makes the pictures of the Parts page in docs/pictures: the example's definitions, contents made up, in Chromium.
+"""Makes the pictures of the Parts page in docs/pictures: the demo workspace, computed by Spark, in Chromium.
 
-python tools/pictures.py
+    make pictures
+
+Two and a half hours of the example's feed arrive and are computed. Then some of it comes late and is repaired, a wrong
+measurement fails a check, and one more late row is loaded but not yet computed. One picture is taken within Airflow.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,70 +23,118 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools/setup")]
 
 import browser as browsers  # noqa: E402
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+import httpx  # noqa: E402
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
-from partwise.workspace import open_workspace  # noqa: E402
+from partwise.demo import LOG, driver, wait_for  # noqa: E402
+from partwise.serve.child import ending, free_port  # noqa: E402
+from partwise.serve.feed import HEADER, File, deliver, nodes, rows  # noqa: E402
+from tests.page.airflow_server import PASSWORDS, environment  # noqa: E402
 from tests.page.serve import Runs, application, serving  # noqa: E402
-from tests.page.warehouse import MINUTE, TEN, Warehouse  # noqa: E402
 
 FOLDER = ROOT / "docs/pictures"
-PICTURES = (
-    ("parts", "light", "", 600),
-    ("part", "dark", "#table=high_loss&part=2026-10-03T11:13", 720),
-    ("lineage", "light", "#view=lineage", 470),
-    ("view", "light", "#view=table&table=worst_ten_minutes", 900),
-)
+FIRST = int(datetime(2026, 10, 3, 10, tzinfo=UTC).timestamp()) // 60
+MINUTES = 150
+#: Minutes after the first one: their rows come late and are computed; a measurement that cannot be; late, and still due.
+LATE, WRONG, NEWS = range(33, 39), 72, 143
 
 
-def fill(folder: Path) -> Warehouse:
-    """Two and a half hours in which most of what can happen happens."""
+def fill(folder: Path) -> None:
     shutil.copytree(ROOT / "view_defs", folder / "view_defs")
     shutil.copy(ROOT / "partwise.yaml", folder)
-    workspace = open_workspace(str(folder), {})
-    made = Warehouse.of(workspace.load().graph(), workspace.ledger_url)
-    made.now = TEN - 86400.0 * 2
-    made.load("nodes", 12)
-    for at in range(0, 150, 10):
-        made.now += 60
-        made.deliver("measurements", {MINUTE + p: 40 + (p * 7) % 13 for p in range(at, at + 10)})
-        made.build(rows=_rows)
-    made.now = TEN + 9000.0
-    made.deliver("measurements", {MINUTE + p: 61 for p in range(33, 39)})
-    made.build(rows=_rows)
-    made.deliver("measurements", {MINUTE + p: 70 for p in range(70, 75)}, {MINUTE + 150: 11})
-    views = [name for name in made.ledger.graph().order if made.ledger.graph()[name].kind == "view"]
-    made.build(*(name for name in views if name.startswith("high_loss_")), rows=_rows)
-    made.fail("high_loss", MINUTE + 73, "check failed: expect_column_values_to_not_be_null: src is null in 2 of 9 rows")
-    made.ledger.take("loss_by_region", "airflow:asset_triggered__2026-10-03T12:30", 6000, made.now)
-    made.now += 60
-    return made
+    landing = folder / "landing/measurements"
+    deliver(folder / "landing", nodes())
+    held = {FIRST + at for at in (*LATE, NEWS)}
+    for minute in range(FIRST, FIRST + MINUTES):
+        found = rows(minute)
+        deliver(landing, File(f"{minute}.csv", HEADER + "".join(found[1:] if minute in held else found)))
+    with driver(folder.parent / LOG) as remote:
+        if not wait_for(remote):
+            raise SystemExit((folder.parent / LOG).read_text(errors="replace")[-3000:])
+        partwise(folder, remote, "run")
+        deliver(landing, File("late.csv", HEADER + "".join(rows(FIRST + at)[0] for at in LATE)))
+        at = datetime.fromtimestamp(60 * (FIRST + WRONG), UTC)
+        deliver(landing, File("wrong.csv", f"{HEADER}{at:%Y-%m-%dT%H:%M:%S},ams,rom,-4000\n"))
+        partwise(folder, remote, "run")  # a check fails, and it says so
+        deliver(landing, File("news.csv", HEADER + rows(FIRST + NEWS)[0]))
+        partwise(folder, remote, "ingest")
 
 
-def _rows(name: str, p: int) -> int:
-    return 0 if name == "high_loss" and p % 5 == 0 else 6 + (p * 11) % 7
+def partwise(folder: Path, remote: str, *words: str) -> None:
+    known = {key: value for key, value in os.environ.items() if not key.startswith("PARTWISE_")}
+    command = [sys.executable, "-m", "partwise.cli", *words, "--workspace", str(folder)]
+    print(f"partwise {' '.join(words)}", flush=True)
+    subprocess.run(command, env={**known, "PARTWISE_SPARK_REMOTE": remote, "COLUMNS": "130"}, check=False)
+
+
+@contextmanager
+def airflow(folder: Path) -> Iterator[str]:
+    """Airflow's API server with the plugin; the workspace is a folder of the given one."""
+    port = free_port()
+    command = [sys.executable, "-m", "tests.page.airflow_server", str(folder), str(port)]
+    with (folder / "airflow.log").open("wb") as said:
+        server = subprocess.Popen(command, cwd=ROOT, env=environment(folder, port), stdout=said, stderr=said)
+    with ending(server):
+        address, until = f"http://127.0.0.1:{port}", time.monotonic() + 300
+        while True:
+            try:
+                if httpx.get(f"{address}/api/v2/monitor/health", timeout=20).status_code == 200:
+                    break
+            except httpx.HTTPError:
+                pass
+            if server.poll() is not None or time.monotonic() > until:
+                raise SystemExit((folder / "airflow.log").read_text(errors="replace")[-3000:])
+            time.sleep(0.5)
+        yield address
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as play:
-        folder = Path(scratch) / "example"
+        folder = Path(scratch) / "workspace"
         folder.mkdir()
-        made = fill(folder)
+        fill(folder)
         found = play.chromium.launch(executable_path=browsers.ensure(ROOT), args=["--no-sandbox"])
-        with serving(application(folder, made.now, Runs())) as address:
-            for name, scheme, link, height in PICTURES:
-                _take(found, f"{address}/partwise/{link}", FOLDER / f"{name}.png", scheme, height)
+        with serving(application(folder, None, Runs())) as address:
+            page = opened(found, f"{address}/partwise/#table=loss_by_region&part=2026-10-03T11:10", "dark", 980)
+            page.get_by_role("button", name="Show the plan").click()
+            page.locator(".plan table").wait_for()
+            taken(page, "part")
+            taken(opened(found, f"{address}/partwise/#view=lineage", "light", 430), "lineage")
+            page = opened(found, f"{address}/partwise/#view=table&table=worst_ten_minutes", "light", 960)
+            page.locator("#table .bars").first.wait_for()
+            taken(page, "view")
+        with airflow(Path(scratch)) as address:
+            page = found.new_page(**shape("light", 620, 1360))
+            page.set_default_timeout(60_000)
+            page.goto(f"{address}/plugin/parts/partwise/")
+            page.fill("input[name=username]", "admin")
+            page.fill("input[name=password]", PASSWORDS["admin"])
+            page.keyboard.press("Enter")
+            page.frame_locator("iframe").locator("body[data-ready]").wait_for()
+            taken(page, "parts")
         found.close()
 
 
-def _take(found: Browser, address: str, file: Path, scheme: str, height: int) -> None:
-    page = found.new_page(
-        viewport={"width": 1240, "height": height}, color_scheme=scheme, timezone_id="UTC", locale="en-GB"
-    )
-    page.clock.set_fixed_time(datetime.fromtimestamp(TEN + 9060, UTC))
+def shape(scheme: str, height: int, width: int = 1280) -> dict[str, object]:
+    return {
+        "viewport": {"width": width, "height": height},
+        "color_scheme": scheme,
+        "timezone_id": "UTC",
+        "locale": "en-GB",
+    }
+
+
+def opened(found: Browser, address: str, scheme: str, height: int) -> Page:
+    page = found.new_page(**shape(scheme, height))
     page.goto(address)
     page.wait_for_selector("body[data-ready]")
-    page.wait_for_timeout(1500)
+    return page
+
+
+def taken(page: Page, name: str, wait: float = 1500) -> None:
+    page.wait_for_timeout(wait)
+    file = FOLDER / f"{name}.png"
     page.screenshot(path=str(file))
     page.close()
     print(f"{file.relative_to(ROOT)}: {file.stat().st_size // 1024} KB")
