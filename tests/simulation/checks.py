@@ -73,6 +73,52 @@ def _held(r: Reading, name: str, j: int) -> bool:
     return all(due.seq <= row.pin for due in due_rows(r, name, j, j))
 
 
+def check_ready(history: History) -> None:
+    """What the planner calls ready is what a look at every single part finds: no part too many, none left waiting."""
+    if history.retention:
+        return  # frozen parts wait with their inputs, though nothing comes of it
+    pending = pending_by_hand(history)
+    planned: dict[str, set[int]] = {}
+    for step in history.ledger.plan(history.now).steps:
+        planned.setdefault(step.table, set()).update(range(step.parts.lo, step.parts.hi + 1))
+    with history.ledger.database.reading() as r:
+        graph = history.ledger._catalog.graph(r)
+        starts = {name: settled(r, name).start for name in graph.tables}
+        for name in graph.order:
+            if graph[name].kind == "view" and graph[name].patience is None:
+                wanted = _ready(r, graph, name, starts, pending, history.now)
+                if wanted != planned.get(name, set()):
+                    history.problems.append(f"{name}: ready is {sorted(planned.get(name, ()))}, not {sorted(wanted)}")
+
+
+def _ready(
+    r: Reading, graph: Graph, name: str, starts: dict[str, int | None], pending: set[tuple[str, int]], now: float
+) -> set[int]:
+    """Upwards: a part may follow one that is ready, but none that is not what it should be and stays so for now."""
+    view, there = graph[name], {t: set(existing(r, t)) for t in (*graph[name].input_names, name)}
+    due = {j for row in due_rows(r, name) for j in range(row.lo, row.hi + 1)}
+    start = starts[name] if starts[name] is not None else min(due, default=0)
+    ready: set[int] = set()
+    bad: set[int] = set()
+    for j in sorted(due | there[name]):
+        read = [(t, p) for t, span in required(view, start, j, starts) for p in range(span.lo, span.hi + 1)]
+        waits = any((t, p) in pending for t, p in read if t != name)
+        follows_bad = any(p in bad for t, p in read if t == name)
+        exists = all(p in there[t] or (t == name and p in ready) for t, p in read)
+        if j in due and exists and not waits and not follows_bad and not _waits_after_failure(r, name, j, now):
+            ready.add(j)
+        elif waits or follows_bad or (j in due and not _held(r, name, j)):
+            bad.add(j)
+    return ready
+
+
+def _waits_after_failure(r: Reading, name: str, j: int, now: float) -> bool:
+    row = r.on.execute(select(failure).where(failure.c.table == name, failure.c.part == j)).one_or_none()
+    if row is None or (row.retry_at is not None and row.retry_at <= now):
+        return False
+    return all(due.seq <= row.pin for due in due_rows(r, name, j, j))
+
+
 def check_due(history: History) -> None:
     """The painted ranges are what the formula says, at any time."""
     different = history.ledger.audit()

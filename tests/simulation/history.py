@@ -20,7 +20,7 @@ from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
 from partwise.ledger.pin import DefinitionChanged, Pin
 from partwise.parts import FOREVER, Parts
-from tests.simulation.checks import check_due, check_end, pending_by_hand, revisions_at
+from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
 from tests.simulation.graphs import changed_model, random_model
 from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, required
 
@@ -418,6 +418,7 @@ def run_history(seed: int, rules: Rules | None = None, swap: bool = True) -> His
     for _ in range(6):
         history.play(20)
         check_due(history)
+        check_ready(history)
         if history.problems:
             return history
     history.settle()

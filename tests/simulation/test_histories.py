@@ -17,8 +17,8 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.part_facts import LedgerParts
 from partwise.ledger.schema import part
 from partwise.parts import FOREVER, Parts
-from partwise.plan import planner
-from partwise.plan.reach import fed
+from partwise.plan import planner, reach
+from partwise.plan.reach import fed, fed_self
 from tests.simulation.history import Rules, run_history
 
 
@@ -97,6 +97,11 @@ def _direct_inputs_only(table: Any, start: int, looks: Any) -> Parts:
     return found
 
 
+def _as_if_dense(view: Any, parts: Parts, last: int) -> Parts:
+    touched = fed_self(view, parts)
+    return Parts.of((touched.first, last)) if touched else touched
+
+
 _start = LedgerFacts.start
 
 
@@ -116,6 +121,9 @@ BREAKS: dict[str, list[tuple[object, str, Callable[..., Any]]]] = {
     ],
     "9-no-fence": [(leases, "check", lambda *_: None)],
     "12-direct-inputs-only": [(planner, "_incoming", _direct_inputs_only)],
+    "12-failed-parts-with-content-block": [(planner, "_published", lambda *_: Parts())],
+    "12-chains-of-a-view-count-as-dense": [(m, "self_closure", _as_if_dense) for m in (planner, reach)],
+    "12-chains-of-a-view-are-not-followed": [(planner, "self_closure", lambda *_: Parts())],
     "14-nothing-is-frozen": [(m, "frozen_below", lambda *_: -FOREVER) for m in (spread, commit)],
     "optional-holes-read-nothing": [(c, "start", _newest_existing) for c in (LedgerParts, LedgerFacts)],
     "optional-readers-are-not-looked-at": [(m, "look_at_readers", lambda *_: None) for m in (commit, define)],
@@ -138,6 +146,9 @@ def broken(name: str) -> Iterator[None]:
 FIRST = {
     "4-as-of-is-the-commit": 53,
     "6-all-dirt-is-cleared": 37,
+    "12-failed-parts-with-content-block": 186,
+    "12-chains-of-a-view-count-as-dense": 17,
+    "12-chains-of-a-view-are-not-followed": 58,
     "14-nothing-is-frozen": 323,
     "optional-readers-are-not-looked-at": 66,
 }
