@@ -16,7 +16,7 @@ from itertools import count
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DoubleType, StructType
 
 from partwise.definitions import View
 from partwise.ledger.catalog import settled
@@ -28,6 +28,7 @@ from partwise.storage.files import folder
 from spark_jobs.engine import Engine
 from spark_jobs.read import literal
 from spark_jobs.verify_compare import different
+from spark_jobs.verify_rounding import ERROR
 from spark_jobs.verify_sketches import Bounds
 
 #: Parts that are computed by one job where they do not read each other.
@@ -200,6 +201,7 @@ class Checking:
             view = f"__verify_{next(_names)}"
             span = spans[table.start]
             rows = self.rows_of(name, span)
+            rows = rows.drop(*(column for column in rows.columns if column.endswith(ERROR)))
             if sort and span is not None:  # first() and last() take rows as they come
                 rows = rows.coalesce(1).sortWithinPartitions(*sort)
             rows = rows.drop("_file") if _NAMES_PARTS.search(text) else rows.drop(*_STORED)
@@ -221,6 +223,9 @@ class Checking:
             schema = kept.schema or self._stored(table).schema
             return self.spark.createDataFrame([], schema)
         return self.spark.read.schema(kept.schema).parquet(*map(literal, paths)).where(between(span))
+
+    def doubles_of(self, view: str) -> list[str]:
+        return [f.name for f in self._stored(view).schema if isinstance(f.dataType, DoubleType)]
 
     def _stored(self, table: str) -> DataFrame:
         """What is stored, at the version of the ledger, read by Spark's own reader."""

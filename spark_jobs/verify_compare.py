@@ -1,8 +1,8 @@
 """Whether two tables hold the same rows, part by part.
 
 Rows have no order, and equal rows count as often as they are there. Floating point columns may differ
-by rounding, since sums may be added in another order; approximate ones must lie within given bounds;
-everything else must be the same.
+by rounding, since sums may be added in another order, some of them by more than others; approximate ones must lie
+within given bounds; everything else must be the same.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, FloatType, MapType
 
+from spark_jobs.verify_rounding import ERROR
 from spark_jobs.verify_sketches import HIGH, LOW, Bounds
 
 #: How far two values may be apart, as a share of the larger one.
@@ -26,14 +27,16 @@ def different(expected: DataFrame, actual: DataFrame, bounds: Bounds | None = No
     if bounds is not None:
         expected, actual = expected.drop(*near, *bounds.ignored), _both_bounds(actual.drop(*bounds.ignored), near)
     types = {field.name: field.dataType for field in actual.schema.fields}
-    if {f.name: f.dataType.simpleString() for f in expected.schema.fields} != {
+    errors = {f.name.removesuffix(ERROR) for f in expected.schema.fields if f.name.endswith(ERROR)}
+    if {f.name: f.dataType.simpleString() for f in expected.schema.fields if not f.name.endswith(ERROR)} != {
         name: kind.simpleString() for name, kind in types.items()
     }:
         return _counts(expected, actual, None)
     ends = {name + end: end for name in near for end in (LOW, HIGH)}
     floats = [name for name, kind in types.items() if isinstance(kind, DoubleType | FloatType) or name in ends]
     exact = [name for name in types if name not in floats and name != "part"]
-    both = _side(expected, 0, exact, floats, types).unionByName(_side(actual, 1, exact, floats, types))
+    off = {name: name + ERROR for name in errors}
+    both = _side(expected, 0, exact, floats, types, off).unionByName(_side(actual, 1, exact, floats, types, {}))
     groups = both.groupBy("part", *(f"k{at}" for at in range(len(exact))))
     if not floats:
         sums = groups.agg(F.expr("sum(side)").alias("found"), F.expr("count(*)").alias("n"))
@@ -42,7 +45,7 @@ def different(expected: DataFrame, actual: DataFrame, bounds: Bounds | None = No
         # How near: beyond the low or below the high bound, else a share of the value.
         rules = [ends.get(name) or TOLERANCE[types[name].simpleString()] for name in floats]
         lists = [F.expr(f"array_sort(collect_list(f) FILTER (WHERE side = {side}))").alias(n) for side, n in _SIDES]
-        close = " AND ".join(_close(f"x.f{at}", f"y.f{at}", rule) for at, rule in enumerate(rules))
+        close = " AND ".join(_close(f"x.f{at}", f"y.f{at}", rule, f"x.e{at}") for at, rule in enumerate(rules))
         far = f"size(e) != size(a) OR exists(zip_with(e, a, (x, y) -> NOT ({close})), z -> z)"
         # Values that are nearly equal may sort differently on the two sides: those few are paired one by one.
         unequal = groups.agg(*lists).where(far).select("part", "e", "a").toLocalIterator()
@@ -57,15 +60,24 @@ _SIDES = ((0, "e"), (1, "a"))
 
 
 def _side(
-    rows: DataFrame, side: int, exact: Sequence[str], floats: Sequence[str], types: dict[str, DataType]
+    rows: DataFrame,
+    side: int,
+    exact: Sequence[str],
+    floats: Sequence[str],
+    types: dict[str, DataType],
+    errors: dict[str, str],
 ) -> DataFrame:
+    """`errors`: column -> the column that says how far it may be off."""
     columns = [F.lit(side).alias("side"), F.col("part")]
     for at, name in enumerate(exact):
         column = F.col(f"`{name}`")
         whole = isinstance(types[name], MapType)
         columns.append((F.array_sort(F.map_entries(column)) if whole else column).alias(f"k{at}"))
     if floats:
-        columns.append(F.struct(*(F.col(f"`{name}`").alias(f"f{at}") for at, name in enumerate(floats))).alias("f"))
+        values = [F.col(f"`{name}`").alias(f"f{at}") for at, name in enumerate(floats)]
+        off = [F.col(f"`{errors[name]}`") if name in errors else F.lit(0.0) for name in floats]
+        ends = [F.coalesce(each, F.lit(0.0)).alias(f"e{at}") for at, each in enumerate(off)]
+        columns.append(F.struct(*values, *ends).alias("f"))
     return rows.select(*columns)
 
 
@@ -77,12 +89,12 @@ def _both_bounds(rows: DataFrame, near: Sequence[str]) -> DataFrame:
     return rows.drop(*near)
 
 
-def _close(x: str, y: str, rule: float | str) -> str:
+def _close(x: str, y: str, rule: float | str, error: str) -> str:
     """Equal (NaN, -0.0 and NULL included), or nearly; an infinity is near nothing."""
     if isinstance(rule, str):
         return f"({x} <=> {y} OR coalesce({x} {'<=' if rule == LOW else '>='} {y}, false))"
     apart = f"abs({x} - {y})"
-    near = f"{apart} < double('infinity') AND {apart} <= {rule} * greatest(abs({x}), abs({y}))"
+    near = f"{apart} < double('infinity') AND {apart} <= greatest({rule} * abs({x}), {rule} * abs({y}), {error})"
     return f"({x} <=> {y} OR coalesce({near}, false))"
 
 
@@ -98,15 +110,16 @@ def _pairs(expected: list[Row], actual: list[Row], rules: Sequence[float | str])
 
 
 def _near(a: Row, b: Row, rules: Sequence[float | str]) -> bool:
-    return all(_same(x, y, rule) for x, y, rule in zip(a, b, rules, strict=True))
+    size = len(rules)
+    return all(_same(x, y, rule, e) for x, y, rule, e in zip(a[:size], b[:size], rules, a[size:], strict=True))
 
 
-def _same(x: float | None, y: float | None, rule: float | str) -> bool:
+def _same(x: float | None, y: float | None, rule: float | str, error: float) -> bool:
     if x is None or y is None:
         return x is y
     if isinstance(rule, str):
         return x <= y if rule == LOW else x >= y
-    return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=rule)
+    return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=rule, abs_tol=error)
 
 
 def _counts(expected: DataFrame, actual: DataFrame, parts: set[int] | None) -> dict[int, tuple[int, int]]:

@@ -43,7 +43,7 @@ def with_bounds(text: str, query: Query) -> Bounds | None:
     """`text` is the query without its window, every other letter in its place. None: cannot be checked."""
     if "approx" not in text.lower():
         return Bounds(text)
-    selection: Selection = select(query, {plain(name) for name in re.findall(r"([\w`]+)\.", text)}, None)
+    selection = selection_of(text, query)
     if selection.having is not None and any(c.name in _APPROXIMATE for c in selection.having.all_calls()):
         return None
     near, ignored, items = [], [], []
@@ -59,22 +59,40 @@ def with_bounds(text: str, query: Query) -> Bounds | None:
             items.append(f"CAST({sql} AS DOUBLE) AS {quoted(output.name + end)}")
     if not items:
         return Bounds(text, (), tuple(ignored))
-    # At the end of the list, since GROUP BY may count its items.
+    return Bounds(with_items(text, query, items), tuple(near), tuple(ignored))
+
+
+def selection_of(text: str, query: Query) -> Selection:
+    return select(query, {plain(name) for name in re.findall(r"([\w`]+)\.", text)}, None)
+
+
+def with_items(text: str, query: Query, items: list[str]) -> str:
+    """The query with further columns: at the end of the list, since GROUP BY may count its items."""
+    if not items:
+        return text
     at = [match.start() for match in re.finditer(r"\bFROM\b", text[: query.table_offset], re.IGNORECASE)][-1]
-    return Bounds(f"{text[:at]}, {', '.join(items)} {text[at:]}", tuple(near), tuple(ignored))
+    return f"{text[:at]}, {', '.join(items)} {text[at:]}"
 
 
-def _of_output(output: Output) -> tuple[str, str] | None:
+def only_call(output: Output) -> Call | None:
+    """The aggregate that a column is, if it is nothing else."""
     formula = output.formula
     call = formula.calls[0] if len(formula.calls) == 1 else None
     if call is None or (call.start, call.end) != (formula.piece.offset, formula.piece.offset + len(formula.piece.text)):
+        return None
+    return call
+
+
+def _of_output(output: Output) -> tuple[str, str] | None:
+    call = only_call(output)
+    if call is None:
         return None
     return _distinct(call) if call.name == "approx_count_distinct" else _percentile(call)
 
 
 def _distinct(call: Call) -> tuple[str, str]:
     error = float(call.args[1].text) if len(call.args) == 2 else _HLL_ERROR
-    exact = f"COUNT(DISTINCT {call.args[0].text}){_filter(call)}"
+    exact = f"COUNT(DISTINCT {call.args[0].text}){filter_of(call)}"
     return f"{exact} * {1 - _WIDE * error} - 1", f"{exact} * {1 + _WIDE * error} + 1"
 
 
@@ -85,12 +103,12 @@ def _percentile(call: Call) -> tuple[str, str] | None:
     except ValueError:
         return None
     x = call.args[0].text
-    count, error = f"COUNT({x}){_filter(call)}", _WIDE * _KLL_ERROR
-    values = f"array_sort(collect_list(CAST({x} AS DOUBLE)){_filter(call)})"
+    count, error = f"COUNT({x}){filter_of(call)}", _WIDE * _KLL_ERROR
+    values = f"array_sort(collect_list(CAST({x} AS DOUBLE)){filter_of(call)})"
     low = f"GREATEST(CAST(FLOOR({share - error} * {count}) AS INT) - 1, 0)"
     high = f"LEAST(CAST(CEIL({share + error} * {count}) AS INT), CAST({count} AS INT) - 1)"
     return f"get({values}, {low})", f"get({values}, {high})"
 
 
-def _filter(call: Call) -> str:
+def filter_of(call: Call) -> str:
     return f" FILTER (WHERE {call.filter.text})" if call.filter is not None else ""
