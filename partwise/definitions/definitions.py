@@ -114,9 +114,10 @@ class Dimension:
 class View:
     """A table computed here: either `update` (with or without `initialize`), or `query`, which is translated.
 
-    `columns` are the names of its result where they are known for sure. `helper_of` names the view that
-    this one was generated for. Of a translated query `initialize` and `update` are generated, too; `keep_parts`,
-    `optional`, `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are then as in
+    `columns` are the names of its result where they are known for sure, `types` those of their types that are, by
+    lower-case name. `helper_of` names the view that
+    this one was generated for. Of a translated query `initialize` and `update` are generated, too; `optional`,
+    `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are then as in
     `partwise.translation.model.GeneratedView`. A window that can be kept in several ways has `variants`; the generated
     statements are those of the one that is `chosen`, `notes` say more of it, `shape` is what choosing by counts has
     to know, and `mark` says which query it is, however it is kept: a choice holds as long as that stays.
@@ -142,8 +143,8 @@ class View:
     owner: str | None = None
     tags: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
     helper_of: str | None = None
-    keep_parts: int | None = None
     optional: tuple[str, ...] = ()
     fast_update: str | None = None
     unique_update: str | None = None

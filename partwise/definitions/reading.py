@@ -11,6 +11,7 @@ from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, p
 from partwise.definitions.model import DOCUMENTS
 from partwise.definitions.names import bad_name, is_ours
 from partwise.definitions.problems import Problem, did_you_mean, list_of
+from partwise.definitions.result_types import result_types
 from partwise.definitions.shape import Reporter, shown, validate
 from partwise.definitions.translated import translate_view
 from partwise.definitions.yaml_text import File, Node, YamlProblem, compose, documents, duplicates, value
@@ -120,7 +121,8 @@ class Reading:
             definition = tables[name]
             if isinstance(definition, View):
                 catalog.columns[name] = result_columns(analyses, catalog)
-                tables[name] = replace(definition, columns=catalog.columns[name])
+                types = definition.types if definition.query is not None else result_types(definition, analyses, tables)
+                tables[name] = replace(definition, columns=catalog.columns[name], types=types)
         for entry in self.entries:
             try:
                 self.problems += problems_of(entry, catalog)

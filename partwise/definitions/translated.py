@@ -80,6 +80,7 @@ def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definitio
     made, helpers = chosen.made, chosen.helpers
     whole = replace(
         view.made_as(made),
+        types=dict(answer.types),
         chosen=answer.choice,
         notes=chosen.notes,
         variants=tuple(Variant.of(strategy, way) for strategy, way in ways.items()),
@@ -140,7 +141,6 @@ def _generated(made: GeneratedView, view: View, here: Place) -> View:
         description=made.comment or None,
         owner=view.owner,
         helper_of=view.name,
-        keep_parts=made.keep,
         optional=made.optional,
         fast_update=made.fast_update,
         unique_update=made.unique_update,
@@ -159,7 +159,8 @@ def input_table(table: Definition, columns: Mapping[str, tuple[str, ...] | None]
     if isinstance(table, Dimension):
         return InputTable(table.name, "dimension", None, dict(table.columns) or None)
     names = columns.get(table.name.lower())
-    return InputTable(table.name, "view", table.part, None if names is None else dict.fromkeys(names))
+    types = None if names is None else {name: table.types.get(name.lower()) for name in names}
+    return InputTable(table.name, "view", table.part, types)
 
 
 def _said(view: View, offset: int, code: str, message: str, hint: str) -> Problem:

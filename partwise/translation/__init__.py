@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from partwise.translation.model import (
     MANY_ROWS,
     Choice,
-    Fold,
     GeneratedView,
     InputTable,
     Problem,
@@ -19,7 +18,6 @@ from partwise.translation.model import (
 __all__ = [
     "MANY_ROWS",
     "Choice",
-    "Fold",
     "GeneratedView",
     "InputTable",
     "Problem",

@@ -10,6 +10,9 @@ from partwise.translation.model import InputTable, Problem, QueryView, Translati
 from partwise.translation.parse import parse
 from partwise.translation.pattern_sql import write_pattern
 from partwise.translation.patterns import plan_pattern
+from partwise.translation.select import Selection
+from partwise.translation.text import plain
+from partwise.translation.types import Columns, type_of
 from partwise.translation.window_sql import write_window
 from partwise.translation.windows import plan_window
 
@@ -22,8 +25,15 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
         raise TranslationError(_no_table(query.table, query.table_offset, table, inputs))
     table = with_part_columns(table)
     if query.window is not None:
-        return write_window(plan_window(view, query, table, inputs))
-    return write_pattern(plan_pattern(view, query, table))
+        window = plan_window(view, query, table, inputs)
+        return replace(write_window(window), types=_types(window.selection, window.columns))
+    pattern = plan_pattern(view, query, table)
+    return replace(write_pattern(pattern), types=_types(pattern.selection, table.columns))
+
+
+def _types(selection: Selection, columns: Columns | None) -> tuple[tuple[str, str], ...]:
+    found = [(plain(output.name), type_of(output.formula.piece.tree, columns)) for output in selection.outputs]
+    return tuple((name, kind) for name, kind in found if kind is not None)
 
 
 def with_part_columns(table: InputTable) -> InputTable:

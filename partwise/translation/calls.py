@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partwise.translation.model import Problem, TranslationError
-from partwise.translation.text import Piece, Token
+from partwise.translation.text import Piece, Token, one_line
 
 #: Other spellings of the same aggregate.
 _NAMES = {
@@ -37,6 +37,13 @@ class Call:
     ignore_nulls: bool
     start: int
     end: int
+
+    @property
+    def text(self) -> str:
+        """As people write it, for telling of it."""
+        inside = ("DISTINCT " if self.distinct else "") + ", ".join(one_line(arg.text) for arg in self.args)
+        where = f" FILTER (WHERE {one_line(self.filter.text)})" if self.filter is not None else ""
+        return f"{self.name.upper()}({inside})" + where + (" IGNORE NULLS" if self.ignore_nulls else "")
 
     @property
     def star(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from partwise.parts import Bound
@@ -64,10 +64,9 @@ class TranslationError(Exception):
 class GeneratedView:
     """One view of the translation, as if a person had written it.
 
-    `part` is its part length in seconds. `keep` is how many of its newest parts the next update reads, lateness
-    aside; None means that nothing else of the translation reads them. Parts of the tables in `optional` that lie
-    before the start of that table read nothing instead of being waited for (partial windows); only in the first
-    part of this view must at least one part of each reference exist, so the view starts with what it reads.
+    `part` is its part length in seconds. Parts of the tables in `optional` that lie before the start of that table read
+    nothing instead of being waited for (partial windows); only in the first part of this view must at least one part of
+    each reference exist, so the view starts with what it reads.
     `reaches` is the first part of this helper that part j of the view reads: where the view's start is given, the
     helper begins there. None: it begins as the view does. `fast_update` gives the same rows as `update` where no group
     has two rows in the part, and fails with
@@ -82,7 +81,6 @@ class GeneratedView:
     update: str
     initialize: str | None = None
     helper: bool = True
-    keep: int | None = None
     comment: str = ""
     optional: tuple[str, ...] = ()
     fast_update: str | None = None
@@ -91,23 +89,6 @@ class GeneratedView:
     single_pass: str | None = None
     sketches: tuple[str, ...] = ()
     reaches: Bound | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """The step of a pattern, for running many parts in one pass over sorted rows.
-
-    `keys`: (expression, name). `rows`: the struct of one row, sort keys first. `initial` and `step` are the
-    arguments of `aggregate(rows, initial, step)`; `alive` says of the columns `fields` whether to keep the group.
-    """
-
-    keys: tuple[tuple[str, str], ...]
-    rows: str
-    where: str
-    initial: str
-    step: str
-    fields: tuple[str, ...]
-    alive: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +127,14 @@ class Variant:
 class Translation:
     """Views in the order in which they are computed; the last one is the view itself.
 
-    A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`.
+    A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`. `types` are
+    those of the view's columns that are known, by lower-case name.
     """
 
     views: tuple[GeneratedView, ...]
     choice: Choice
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    fold: Fold | None = field(default=None, compare=False)
     variants: tuple[Variant, ...] = ()
     shape: WindowShape | None = None
+    types: tuple[tuple[str, str], ...] = ()

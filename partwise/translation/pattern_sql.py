@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partwise.translation.calls import Call
 from partwise.translation.layout import filled, unfolded
-from partwise.translation.model import Choice, Fold, GeneratedView, Translation
+from partwise.translation.model import Choice, GeneratedView, Translation
 from partwise.translation.pattern_join import can_join, join_sql, unique_by
 from partwise.translation.pattern_text import alive, free, grouping, keys, lines, listed, named_keys, where
 from partwise.translation.patterns import PatternPlan
@@ -29,7 +29,6 @@ def write_pattern(plan: PatternPlan) -> Translation:
             unique_update=join_sql(plan, helper, checked=False) if joins and by else None,
             unique_by=by if joins else (),
             single_pass=_pass_sql(plan, helper),
-            keep=1,
             comment=f"open runs of [{states}] per group: {_sets(plan)}",
         ),
         GeneratedView(
@@ -43,7 +42,7 @@ def write_pattern(plan: PatternPlan) -> Translation:
     sets = sum(not register.flag for register in plan.shape.registers)
     choice = Choice("pattern", f"a state machine of {machine.size} states in {sets} column set(s)")
     notes = (f"gaps: {view.gaps} ({_gaps(plan)})", *_layout_notes(plan))
-    return Translation(views, choice, plan.warnings, notes, _fold(plan))
+    return Translation(views, choice, plan.warnings, notes)
 
 
 def _gaps(plan: PatternPlan) -> str:
@@ -201,16 +200,3 @@ def _without_parentheses(text: str) -> str:
         if depth == 0 and at < len(text) - 1:
             return text
     return text[1:-1]
-
-
-def _fold(plan: PatternPlan) -> Fold:
-    fields = step_columns(plan.shape)
-    return Fold(
-        keys=plan.keys,
-        rows=_row_struct(plan),
-        where=" AND ".join(f.write(quoted, quoted) for f in plan.machine.filters),
-        initial=_initial(plan, fields, first=True),
-        step=_step(fields, 0),
-        fields=tuple(c.name for c in fields),
-        alive=alive(plan),
-    )

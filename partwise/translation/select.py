@@ -9,7 +9,7 @@ from partwise.translation.calls import Call, calls
 from partwise.translation.expressions import ColumnUse, columns, row_problems
 from partwise.translation.model import Problem, TranslationError
 from partwise.translation.parse import Item, Query
-from partwise.translation.text import Piece, one_line, plain, quoted
+from partwise.translation.text import Piece, one_line, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +268,3 @@ class Names:
             name, at = f"{wish}_{at}", at + 1
         self._taken.add(plain(name))
         return name
-
-
-def comma(parts: Iterable[str], indent: str = "") -> str:
-    """Items of a list, on one line where they are short."""
-    items = list(parts)
-    line = ", ".join(items)
-    return line if len(line) + len(indent) <= 100 and "\n" not in line else f",\n{indent}".join(items)
-
-
-def key_names(keys: Iterable[Key]) -> list[str]:
-    return [quoted(key.name) for key in keys]

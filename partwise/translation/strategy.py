@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from partwise.translation.model import Choice, Problem, QueryView, Strategy, TranslationError, WindowShape
 
 if TYPE_CHECKING:
-    from partwise.translation.aggregates import Split
+    from partwise.translation.cells import Split
 
 #: A table more to keep, however small.
 TABLE = 7_000_000

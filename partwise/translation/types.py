@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from partwise.translation.decimals import Decimals, added, as_decimal, divided, multiplied, remainder, wider
 from partwise.translation.text import plain
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -15,6 +16,8 @@ _SYNONYMS = {
     "numeric": "decimal(10,0)", "dec": "decimal(10,0)", "decimal": "decimal(10,0)",
     "text": "string", "timestamp_ltz": "timestamp",
 }  # fmt: skip
+#: The decimals that hold all values of these types.
+_OF_INTEGERS: dict[str, Decimals] = {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (20, 0)}
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\((\d+)(?:,(\d+))?\)")
 
 Columns = Mapping[str, str | None]
@@ -29,9 +32,13 @@ def normal(text: str | None) -> str | None:
     return _SYNONYMS.get(small, text.strip().lower() if " " in text.strip() else small)
 
 
-def decimal_of(kind: str | None) -> tuple[int, int] | None:
+def decimal_of(kind: str | None) -> Decimals | None:
     match = _DECIMAL.fullmatch(kind or "")
     return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def decimal(found: Decimals | None) -> str | None:
+    return None if found is None else f"decimal({found[0]},{found[1]})"
 
 
 def is_integer(kind: str | None) -> bool:
@@ -53,20 +60,23 @@ def sum_type(kind: str | None) -> str | None:
     if is_float(kind):
         return "double"
     if (found := decimal_of(kind)) is not None:
-        return f"decimal({min(38, found[0] + 10)},{found[1]})"
+        return decimal((min(38, found[0] + 10), found[1]))
     return None
 
 
 def average_type(kind: str | None) -> str | None:
     if (found := decimal_of(kind)) is not None:
-        return f"decimal({min(38, found[0] + 4)},{min(38, found[1] + 4)})"
+        return decimal((min(38, found[0] + 4), min(38, found[1] + 4)))
     return "double" if is_number(kind) else None
 
 
-def type_of(tree: exp.Expression, columns: Columns | None) -> str | None:
-    """The type of an expression where it is certain; decimal arithmetic is left to a CAST by the writer."""
-    if isinstance(tree, exp.Paren | exp.Neg | exp.Abs):
+def type_of(tree: exp.Expr, columns: Columns | None) -> str | None:
+    """The type of an expression where it is certain: what Spark says of the same text, or None."""
+    if isinstance(tree, exp.Paren):
         return type_of(tree.this, columns)
+    if isinstance(tree, exp.Neg | exp.Abs):
+        kind = type_of(tree.this, columns)
+        return kind if is_number(kind) else None  # of text Spark makes a number
     if isinstance(tree, exp.Column):
         names = {plain(name): kind for name, kind in (columns or {}).items()}
         parts = [plain(part.name) for part in tree.parts]
@@ -75,42 +85,111 @@ def type_of(tree: exp.Expression, columns: Columns | None) -> str | None:
     if isinstance(tree, exp.Cast):
         return normal(tree.to.sql("spark"))
     if isinstance(tree, exp.Literal):
-        if tree.is_string:
-            return "string"
-        return "int" if tree.this.isdigit() and int(tree.this) < 2**31 else None
+        return "string" if tree.is_string else _number(tree.this)
     if isinstance(tree, exp.Boolean | exp.Predicate | exp.Not | exp.Connector):
         return "boolean"
-    if isinstance(tree, exp.Add | exp.Sub | exp.Mul):
-        return _arithmetic([tree.this, tree.expression], columns)
-    if isinstance(tree, exp.Div):
-        kinds = [type_of(tree.this, columns), type_of(tree.expression, columns)]
-        return "double" if all(is_integer(k) or is_float(k) for k in kinds) else None
+    if isinstance(tree, exp.IntDiv):
+        return "bigint" if all(_exact(type_of(side, columns)) for side in (tree.this, tree.expression)) else None
+    if isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Mod | exp.Div):
+        return _arithmetic(tree, columns)
     if isinstance(tree, exp.Coalesce | exp.Greatest | exp.Least):
-        kinds = [type_of(arg, columns) for arg in (tree.this, *tree.expressions)]
-        return kinds[0] if len(set(kinds)) == 1 else None
+        return _common([type_of(arg, columns) for arg in (tree.this, *tree.expressions) if not _is_null(arg)])
     if isinstance(tree, exp.Case | exp.If):
-        return _branches(tree, columns)
+        return _common([type_of(value, columns) for value in _branches(tree) if not _is_null(value)])
     if isinstance(tree, exp.Length):
         return "int"
+    if isinstance(tree, exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Nullif):
+        return _aggregate(tree, columns)
     return None
 
 
-def _arithmetic(args: list[exp.Expression], columns: Columns | None) -> str | None:
-    kinds = [type_of(arg, columns) for arg in args]
+def _is_null(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Null)
+
+
+def _exact(kind: str | None) -> bool:
+    return is_integer(kind) or decimal_of(kind) is not None
+
+
+def _number(text: str) -> str | None:
+    if text.isdigit():
+        value = int(text)
+        return "int" if value < 2**31 else "bigint" if value < 2**63 else decimal(as_decimal(text))
+    return "double" if "e" in text.lower() else decimal(as_decimal(text))
+
+
+def _arithmetic(tree: exp.Binary, columns: Columns | None) -> str | None:
+    sides = (tree.this, tree.expression)
+    kinds = [type_of(side, columns) for side in sides]
+    if not all(is_number(kind) for kind in kinds):
+        return None
+    is_division = isinstance(tree, exp.Div)
     if any(is_float(kind) for kind in kinds):
-        literal = [isinstance(arg, exp.Literal) and not arg.is_string for arg in args]
-        both_float = kinds == ["float", "float"]
-        known = all(is_number(kind) or lit for kind, lit in zip(kinds, literal, strict=True))
-        return ("float" if both_float else "double") if known else None
+        return "float" if kinds == ["float", "float"] and not is_division else "double"
     if all(is_integer(kind) for kind in kinds):
-        return max((kind for kind in kinds if kind), key=_INTEGERS.index)
-    return None
+        return "double" if is_division else max((kind for kind in kinds if kind), key=_INTEGERS.index)
+    # Beside a decimal a whole number is one, too: of as many digits as it has where it is written out.
+    if any(
+        isinstance(side, exp.Cast) and isinstance(side.this, exp.Literal) and is_integer(kind)
+        for side, kind in zip(sides, kinds, strict=True)
+    ):
+        return None  # 12L and CAST(12 AS BIGINT) look alike here, but not to Spark
+    left, right = (
+        decimal_of(kind) or as_decimal(_digits(side)) or _OF_INTEGERS[kind or ""]
+        for side, kind in zip(sides, kinds, strict=True)
+    )
+    if is_division:
+        return decimal(divided(left, right))
+    if isinstance(tree, exp.Mul):
+        return decimal(multiplied(left, right))
+    return decimal(remainder(left, right) if isinstance(tree, exp.Mod) else added(left, right))
 
 
-def _branches(tree: exp.Case | exp.If, columns: Columns | None) -> str | None:
+def _digits(tree: exp.Expr) -> str:
+    """Of a literal, with or without a sign."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    tree = tree.this if isinstance(tree, exp.Neg) else tree
+    return tree.this if isinstance(tree, exp.Literal) and not tree.is_string else ""
+
+
+def _common(kinds: list[str | None]) -> str | None:
+    """Of values that stand for each other: branches of CASE, arguments of COALESCE."""
+    known = [kind for kind in kinds if kind is not None]
+    if not known or len(known) < len(kinds):
+        return None
+    if len(set(known)) == 1:
+        return known[0]
+    if not all(is_number(kind) for kind in known):
+        return None
+    if any(is_float(kind) for kind in known):
+        return "double"
+    if all(is_integer(kind) for kind in known):
+        return max(known, key=_INTEGERS.index)
+    return decimal(wider([decimal_of(kind) or _OF_INTEGERS[kind] for kind in known]))
+
+
+def _branches(tree: exp.Case | exp.If) -> list[exp.Expr]:
     if isinstance(tree, exp.If):
         values = [tree.args.get("true"), tree.args.get("false")]
     else:
         values = [branch.args.get("true") for branch in tree.args.get("ifs", [])] + [tree.args.get("default")]
-    kinds = {type_of(value, columns) for value in values if value is not None and not isinstance(value, exp.Null)}
-    return kinds.pop() if len(kinds) == 1 else None
+    return [value for value in values if value is not None]
+
+
+def _aggregate(tree: exp.Expr, columns: Columns | None) -> str | None:
+    if isinstance(tree, exp.Count | exp.CountIf | exp.ApproxDistinct):
+        return "bigint"
+    if isinstance(tree, exp.LogicalAnd | exp.LogicalOr):
+        return "boolean"
+    if isinstance(tree, exp.Stddev | exp.StddevPop | exp.StddevSamp | exp.Variance | exp.VariancePop | exp.Corr):
+        return "double"
+    if isinstance(tree, exp.CovarPop | exp.CovarSamp):
+        return "double"
+    inner = type_of(tree.this, columns) if isinstance(tree.this, exp.Expr) else None
+    if isinstance(tree, exp.Sum):
+        return sum_type(inner)
+    if isinstance(tree, exp.Avg):
+        return average_type(inner)
+    passed = exp.Min | exp.Max | exp.First | exp.Last | exp.FirstValue | exp.LastValue | exp.ArgMax | exp.ArgMin
+    return inner if isinstance(tree, passed | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Nullif) else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from partwise.parts import Bound, Reference
-from partwise.translation.aggregates import Cell, Values
 from partwise.translation.calls import Call
+from partwise.translation.cells import Cell, Values, kept
 from partwise.translation.model import Choice, GeneratedView, Translation, Variant
 from partwise.translation.select import Names
 from partwise.translation.single_pass import running_sums
@@ -58,10 +58,7 @@ def _written(plan: WindowPlan) -> Variant:
     assert strategy != "pattern"
     views = recompute(plan) if strategy == "recompute" else _incremental(plan, rolling=strategy == "subtract")
     notes = [f"window of {plan.panes} panes, {plan.per_slide} new in each part"]
-    if strategy == "subtract":
-        for call in plan.selection.all_calls():
-            split = plan.split_of(call)
-            notes.append(f"{call.name.upper()}: {'subtract' if split.exact else 'merge'}")
+    notes += [f"{call.text}: {kept(plan.split_of(call), strategy)}" for call in plan.selection.all_calls()]
     return Variant(strategy, tuple(views), tuple(dict.fromkeys(notes)))
 
 
@@ -87,7 +84,8 @@ def _incremental(plan: WindowPlan, *, rolling: bool) -> list[GeneratedView]:
     if plan.view.partial:
         own = (f"{name}__panes",)  # the rolling sums read no other helper
         views = [replace(v, optional=own) if v.name.endswith("__rolling") else v for v in views]
-    flat = not tables.rolled and not tables.values and not plan.view.partial
+    folded = any(cell.folded for cell in tables.merged)
+    flat = not tables.rolled and not tables.values and not plan.view.partial and not folded
     sql = _flat_final(plan, merged_name, tables) if flat else _joined_final(plan, merged_name, tables, keys)
     return [*views, final_view(plan, sql, tuple(each for each in optional if f"{each}[" in sql))]
 
@@ -123,13 +121,11 @@ def _pane(
 ) -> GeneratedView:
     items = [*named_keys(plan), *(f"{c.rolled if rolled else c.rows} AS {quoted(n)}" for c, n in cells.items())]
     items += [f"{c.mark} AS {quoted(n)}" for c, n in marks.items()]
-    kept = plan.panes + (plan.per_slide if rolled else 0)
     comment = "partial results of one pane per group" + (", for adding and subtracting" if rolled else "")
     return GeneratedView(
         name,
         plan.pane,
         query(items, plan.rows_of_pane("j"), where_clause(plan), group_clause(plan)),
-        keep=kept,
         comment=comment,
         sketches=tuple(cells[cell] for cell in marks),
         reaches=window(plan.panes, plan.per_slide).lo,
@@ -163,7 +159,6 @@ def _rolling(plan: WindowPlan, cells: dict[Cell, str], keys: list[str]) -> Gener
         plan.view.part,
         update=query([*keys, *sums], union, "", group, gone),
         initialize=query([*keys, *sums], first, "", group, gone),
-        keep=1,
         comment="the window's partial results: previous + new panes - panes that left",
         reaches=Bound(1),
         single_pass=running_sums(
@@ -189,7 +184,7 @@ def _values_pane(plan: WindowPlan, tables: Tables, at: int, value: str, where: s
     sql = query(items, plan.rows_of_pane("j"), f"WHERE {' AND '.join(conditions)}", f"GROUP BY {group}")
     comment = f"how often each value of {value} stands in a pane"
     first = window(plan.panes, plan.per_slide).lo
-    return GeneratedView(_values_name(plan, at), plan.pane, sql, keep=plan.panes, comment=comment, reaches=first)
+    return GeneratedView(_values_name(plan, at), plan.pane, sql, comment=comment, reaches=first)
 
 
 # -- the view itself ------------------------------------------------------------------------------------

@@ -107,7 +107,6 @@ def age_view(plan: WindowPlan, first: str, later: str) -> GeneratedView:
         plan.pane,
         update,
         initialize,
-        keep=plan.per_slide,
         comment="how many panes there are, up to a whole window",
         reaches=window(plan.panes, plan.per_slide).lo,
     )

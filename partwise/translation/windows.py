@@ -15,8 +15,9 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from partwise.parts import Bound, Reference, duration_text
-from partwise.translation.aggregates import Rows, Split, split
+from partwise.translation.aggregates import split
 from partwise.translation.calls import Call
+from partwise.translation.cells import Rows, Split
 from partwise.translation.expressions import columns, row_problems, unknown_columns
 from partwise.translation.model import Choice, InputTable, Problem, QueryView, Strategy, TranslationError, WindowShape
 from partwise.translation.parse import Query
@@ -40,6 +41,7 @@ class WindowPlan:
     pane: int  # seconds
     panes: int  # in a window
     per_slide: int
+    columns: Columns | None  # of all tables
     warnings: tuple[str, ...]
 
     def split_of(self, call: Call) -> Split:
@@ -122,6 +124,7 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
         pane=pane,
         panes=panes,
         per_slide=per_slide,
+        columns=known,
         warnings=_warnings(selection, table),
     )
 

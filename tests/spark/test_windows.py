@@ -81,6 +81,53 @@ def test_partial_windows_with_late_rows(spark: SparkSession, tmp_path: Path) -> 
     assert (found.checked, found.different) == (15, ())
 
 
+DIGITS = """---
+view: told
+part: 1 minute
+update: SELECT g, f, CAST(x AS DECIMAL(8,2)) * 1.25 AS money FROM m[j]
+---
+view: untold
+part: 1 minute
+update: SELECT g, CAST(x AS DECIMAL(8,2)) AS money FROM m[j] UNION ALL SELECT g, 0.5 FROM m[j]
+---
+view: by_rows
+part: 1 minute
+query: SELECT g, SUM(money), AVG(money) AS a FROM untold [WINDOW 2 minutes] GROUP BY g
+"""
+SPREAD = """---
+view: {strategy}
+part: 1 minute
+strategy: {strategy}
+query: |
+  SELECT g, SUM(money) AS s, AVG(money * 2) AS a, SUM(f) AS near_zero, VARIANCE(f + 1000000000) AS far, CORR(f, money) AS c,
+    COVAR_POP(f, money) AS v, STDDEV(f) AS d
+  FROM told [WINDOW 3 minutes] GROUP BY g
+"""
+
+
+def test_results_have_the_digits_of_the_query_by_every_strategy(spark: SparkSession, tmp_path: Path) -> None:
+    """Decimals of a view, known or not; doubles whose sums cancel, and whose spread is far less than their distance from 0."""
+    views = DIGITS + "".join(SPREAD.format(strategy=strategy) for strategy in STRATEGIES)
+    workspace = Workspace(spark, tmp_path, SOURCE + views)
+    rng = random.Random(5)
+    rows = {p: [row(p, rng.randrange(-9, 9), g) for g in "aab" for _ in range(4)] for p in range(5)}
+    tenths = [{**each, "f": each["x"] / 10} for p in rows for each in rows[p]]
+    tenths += [{**each, "f": -each["x"] / 10} for p in rows for each in rows[p]]  # the sum of each window is nearly 0
+    tenths += [row(p, 5, "constant") for p in rows for _ in range(2)]  # whose CORR is NULL
+    workspace.replace("m", {p: [each for each in tenths if each["t"] == row(p, 0)["t"]] for p in rows})
+    workspace.run()
+    schemas = {
+        strategy: spark.read.format("delta").load(workspace.engine.path(strategy, 0)).drop("part").schema.simpleString()
+        for strategy in STRATEGIES
+    }
+    assert len(set(schemas.values())) == 1, schemas
+    assert "s:decimal(22,4),a:decimal(18,8)" in schemas["merge"]
+    assert {each["c"] for each in workspace.rows("merge")[4] if each["g"] == "constant"} == {None}
+    found = verify(workspace.engine)
+    assert found.different == ()
+    assert found.checked == 5 + 5 + 4 + 3 * 3
+
+
 APPROXIMATE = """---
 view: near
 part: 1 minute

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -21,6 +23,32 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 #: HAVING on the number of rows: text and meaning.
 Having = tuple[str, Callable[[int], bool]] | None
+
+
+#: GROUP BY: the text, the name of the column, and its value in a row.
+Key = tuple[str, str, Callable[[Row], Any]] | None
+KEYS: list[Key] = [
+    None, ("g", "g", lambda row: row["g"]), ("COALESCE(g, 'none')", "k", lambda row: "none" if row["g"] is None else row["g"]),
+    ("z % 2", "k", lambda row: row["z"] % 2),
+]  # fmt: skip
+#: ORDER BY, beside the time of rows.
+ORDERS = (None, "y", "z, y", "x + z")
+
+
+def _both(a: Any, b: Any, value: Callable[[Any, Any], Any]) -> Any:
+    return None if a is None or b is None else value(a, b)
+
+
+#: What stands in aggregates and ORDER BY beside columns.
+EXPRESSIONS: dict[str, Callable[[Row], Any]] = {
+    "x + z": lambda row: _both(row["x"], row["z"], lambda a, b: a + b),
+    "x * y": lambda row: _both(row["x"], row["y"], lambda a, b: a * b),
+    "y - 1.5": lambda row: _both(row["y"], Decimal("1.5"), lambda a, b: a - b),
+}
+
+
+def value(text: str, row: Row) -> Any:
+    return EXPRESSIONS[text](row) if text in EXPRESSIONS else row[text]
 
 
 @dataclass(frozen=True)
@@ -52,11 +80,13 @@ class Pattern:
     one: tuple[tuple[Test, ...], ...]
     entry: tuple[tuple[Test, ...], ...]
     again: tuple[tuple[Test, ...], ...]
-    aggregates: tuple[tuple[str, str, int | None], ...]  # function, column, restricted to this variable
+    aggregates: tuple[tuple[str, str, int | None, Test | None], ...]  # function, column, of this variable, FILTER
     gaps: str
-    grouped: bool
+    key: Key
     row_filter: Test | None
     having: Having
+    order: str | None = None
+    ratio: int = 1  # parts of the source in a part of the view
 
     names = "abcdefgh"
 
@@ -67,15 +97,18 @@ class Pattern:
         conditions += [t.sql(names[k], None) for k, tests in enumerate(self.again) for t in tests]
         if self.row_filter:
             conditions.append(f"{self.row_filter.left} {self.row_filter.op} {self.row_filter.right}")
-        items = ["g"] if self.grouped else []
-        for at, (function, column, variable) in enumerate(self.aggregates):
-            inside = column if variable is None else f"{names[variable]}.{column}"
-            items.append(f"{function}({inside}) AS r{at}")
+        items = [f"{self.key[0]} AS {self.key[1]}"] if self.key else []
+        for at, (function, column, variable, kept) in enumerate(self.aggregates):
+            of = "" if variable is None else f"{names[variable]}."
+            where = f" FILTER (WHERE {of}{kept.left} {kept.op} {kept.right})" if kept else ""
+            inside = f"{of}*" if column == "*" else re.sub("[xyz]", lambda name, of=of: of + name[0], column)  # type: ignore[misc]
+            items.append(f"{function}({inside}){where} AS r{at}")
         variables = ", ".join(names[k] + ("+" if plus else "") for k, plus in enumerate(self.plus))
         text = f"SELECT {', '.join(items)} FROM s PATTERN [{variables}]"
         text += f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        text += " GROUP BY g" if self.grouped else ""
-        return text + (f" HAVING {self.having[0]}" if self.having is not None else "")
+        text += f" GROUP BY {self.key[0]}" if self.key else ""
+        text += f" HAVING {self.having[0]}" if self.having is not None else ""
+        return text + (f" ORDER BY {self.order}" if self.order else "")
 
     # -- meaning -------------------------------------------------------------------------------------
 
@@ -108,10 +141,10 @@ class Pattern:
     def report(self, history: dict[int, list[Row]], part: int, order: Callable[[Row], Any]) -> list[Row]:
         """What the view shows at this part, group by group."""
         groups: dict[Any, list[tuple[int, Row]]] = {}
-        for p in sorted(p for p in history if p <= part):
-            rows = [r for r in history[p] if not self.row_filter or self.row_filter.holds(r, None)]
+        for p in range(part + 1):
+            rows = self.rows(history, p)
             for row in sorted(rows, key=order):
-                groups.setdefault(row["g"] if self.grouped else None, []).append((p, row))
+                groups.setdefault(self.key[2](row) if self.key else None, []).append((p, row))
         shown = []
         for group, tagged in groups.items():
             if self.gaps == "break":
@@ -123,16 +156,38 @@ class Pattern:
             found = self.match([r for _, r in tagged])
             if found is None or (self.having is not None and not self.having[1](len(found[0]))):
                 continue
-            shown.append(({"g": group} if self.grouped else {}) | self._values(*found))
+            shown.append(({self.key[1]: group} if self.key else {}) | self._values(*found))
         return shown
+
+    def rows(self, history: dict[int, list[Row]], part: int) -> list[Row]:
+        """Of a part of the view, those that the conditions without a variable let through."""
+        rows = [r for p in range(part * self.ratio, (part + 1) * self.ratio) for r in history.get(p, [])]
+        return [r for r in rows if not self.row_filter or self.row_filter.holds(r, None)]
+
+    def parts(self, history: dict[int, list[Row]]) -> range:
+        """Of the view: those whose source parts are all there."""
+        return range((max(history) + 1) // self.ratio)
+
+    def most(self, history: dict[int, list[Row]], part: int) -> int:
+        """Rows of the largest group."""
+        groups = Counter(self.key[2](row) if self.key else None for row in self.rows(history, part))
+        return max(groups.values(), default=0)
+
+    def is_unique(self, history: dict[int, list[Row]], part: int) -> bool:
+        """No NULL in the key, which is a column, and no two rows alike."""
+        is_column = self.key is not None and self.key[0] == "g"
+        return (
+            is_column and None not in {row["g"] for row in self.rows(history, part)} and self.most(history, part) <= 1
+        )
 
     def _values(self, run: list[Row], lengths: list[int]) -> Row:
         out: Row = {}
-        for at, (function, column, variable) in enumerate(self.aggregates):
+        for at, (function, column, variable, kept) in enumerate(self.aggregates):
             rows = run
             if variable is not None:
                 start = sum(lengths[:variable])
                 rows = run[start : start + lengths[variable]]
+            rows = [row for row in rows if kept is None or kept.holds(row, None)]
             out[f"r{at}"] = aggregate(function, column, rows)
         return out
 
@@ -140,7 +195,7 @@ class Pattern:
 def aggregate(function: str, column: str, rows: list[Row]) -> Any:
     if column == "*":
         return len(rows)
-    values = [row[column] for row in rows]
+    values = [value(column, row) for row in rows]
     there = [v for v in values if v is not None]
     if function == "COUNT":
         return len(there)
@@ -185,15 +240,19 @@ def random_pattern(rng: random.Random, *, restricted: bool | None = None) -> Pat
     one = tuple(tests(0.8) for _ in range(size))
     entry = tuple(pairs(0.3) if k else () for k in range(size))
     again = tuple(pairs(0.4) if plus[k] else () for k in range(size))
-    aggregates: list[tuple[str, str, int | None]] = []
+    aggregates: list[tuple[str, str, int | None, Test | None]] = []
     for _ in range(rng.randint(1, 3)):
         function = rng.choice(["COUNT", "SUM", "MIN", "MAX", "AVG", "FIRST", "LAST", "COUNT"])
-        column = "*" if function == "COUNT" and rng.random() < 0.6 else rng.choice("xy")
+        column = (
+            "*" if function == "COUNT" and rng.random() < 0.6 else rng.choice(["x", "y", "x", "y", "x * y", "y - 1.5"])
+        )
         variable = rng.randrange(size) if restricted and rng.random() < 0.7 else None
-        aggregates.append((function, column, variable))
+        kept = _random_test(rng) if function not in ("FIRST", "LAST") and column != "*" and rng.random() < 0.2 else None
+        aggregates.append((function, column, variable, kept))
     return Pattern(
-        plus, one, entry, again, tuple(aggregates), rng.choice(["break", "carry"]), rng.random() < 0.85,
-        Test("z", ">", 0) if rng.random() < 0.3 else None, rng.choice(_HAVINGS),
+        plus, one, entry, again, tuple(aggregates), rng.choice(["break", "carry"]),
+        rng.choice([KEYS[1], KEYS[1], KEYS[1], *KEYS]),
+        Test("z", ">", 0) if rng.random() < 0.3 else None, rng.choice(_HAVINGS), rng.choice([None, None, *ORDERS]), rng.choice([1, 1, 1, 2]),
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _plan(view: QueryView, query: Query) -> list[tuple[str, str]]:
 def _sql(translation: Translation) -> list[tuple[str, str]]:
     stages = []
     for made in translation.views:
-        about = f"{made.part} s, keep {made.keep}" + (f", optional {', '.join(made.optional)}" if made.optional else "")
+        about = f"{made.part} s" + (f", optional {', '.join(made.optional)}" if made.optional else "")
         for kind in ("initialize", "update", "fast_update", "unique_update", "single_pass"):
             text = getattr(made, kind)
             if text is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,8 @@ import pytest
 
 from partwise.translation import MANY_ROWS, InputTable, QueryView, Translation, TranslationError, translate
 from tests.translation.duck import Duck, catch_up, repair
-from tests.translation.pattern_oracle import Pattern, Row, random_history, random_pattern, random_row
+from tests.translation.pattern_oracle import Pattern, Row, random_history, random_pattern, random_row, value
+from tests.translation.sorting import sorted_by
 
 COLUMNS = {"g": "string", "ts": "bigint", "tie": "bigint", "x": "int", "y": "decimal(6,1)", "z": "int"}
 TABLE = InputTable("s", "source", 60, COLUMNS, "ts", "tie")
@@ -29,14 +29,13 @@ def _plain(value: Any) -> Any:
 
 def order_of(translation: Translation) -> Any:
     """How rows are sorted: as the struct says, NULL last (that is DuckDB's way; Spark has it first)."""
-    assert translation.fold is not None
-    names = re.findall(r"\w+", translation.fold.rows)[1:]
-    return lambda row: tuple((row[n] is None, row[n] if row[n] is not None else 0) for n in names if n in row)
+    texts = [text.split(" AS ")[0] for text in sorted_by(translation)]
+    return lambda row: tuple((v is None, v if v is not None else 0) for v in (value(text, row) for text in texts))
 
 
 def translated(pattern: Pattern, table: InputTable) -> Translation | None:
     try:
-        return translate(QueryView("v", pattern.sql(), 60, gaps=pattern.gaps), {"s": table})
+        return translate(QueryView("v", pattern.sql(), 60 * pattern.ratio, gaps=pattern.gaps), {"s": table})
     except TranslationError as error:
         if {p.code for p in error.problems} == {"impossible-condition"}:
             return None
@@ -53,7 +52,7 @@ def check(pattern: Pattern, history: dict[int, list[Row]], table: InputTable, rn
             duck.insert("s", rows)
         catch_up(duck, {"s": set(history)})
         compare(duck, pattern, history, translation)
-        check_fast(duck, translation, history)
+        check_fast(duck, translation, pattern, history)
         for _ in range(2):
             part = rng.choice(sorted(history))
             late = [random_row(rng, part, rng.choice(["p", None]), 1000 + rng.randint(-2000, 2000))]
@@ -67,27 +66,25 @@ def check(pattern: Pattern, history: dict[int, list[Row]], table: InputTable, rn
 
 
 def compare(duck: Duck, pattern: Pattern, history: dict[int, list[Row]], translation: Translation) -> None:
-    for part in history:
+    assert duck.built["v"] == set(pattern.parts(history))
+    for part in pattern.parts(history):
         expected = bag(pattern.report(history, part, order_of(translation)))
         assert bag(duck.rows("v", part)) == expected, f"part {part}: {pattern.sql()} {pattern.gaps} {history}"
 
 
-def check_fast(duck: Duck, translation: Translation, history: dict[int, list[Row]]) -> None:
+def check_fast(duck: Duck, translation: Translation, pattern: Pattern, history: dict[int, list[Row]]) -> None:
     """The join gives the helper's rows where no group has two rows, and says so where one has."""
     helper = translation.views[0]
     assert helper.fast_update is not None
-    filtered = re.search(r"z > 0", helper.update) is not None
-    grouped = "GROUP BY" in helper.update
-    assert helper.unique_by == (("g",) if grouped else ())
-    for part in sorted(history)[1:]:
-        kept = [row for row in history[part] if not filtered or row["z"] > 0]
-        most = max(Counter(row["g"] if grouped else None for row in kept).values(), default=0)
-        if most > 1:
+    assert helper.unique_by == (("g",) if pattern.key and pattern.key[0] == "g" else ())
+    assert (helper.unique_update is None) == (not helper.unique_by)
+    for part in pattern.parts(history)[1:]:
+        if pattern.most(history, part) > 1:
             with pytest.raises(duckdb.Error, match=MANY_ROWS):
                 duck.run_text(helper.fast_update, "j", part)
         else:
-            key = grouped and None not in {row["g"] for row in kept}
-            for text in (helper.fast_update, *([helper.unique_update or ""] if key else [])):
+            texts = [helper.fast_update, *([helper.unique_update or ""] if pattern.is_unique(history, part) else [])]
+            for text in texts:
                 names, rows = duck.run_text(text, "j", part)
                 assert bag([dict(zip(names, row, strict=True)) for row in rows]) == bag(duck.rows(helper.name, part))
 

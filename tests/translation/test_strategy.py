@@ -9,7 +9,13 @@ import pytest
 from partwise.translation import InputTable, QueryView, TranslationError, translate
 from partwise.translation.strategy import by_counts
 
-TABLE = InputTable("s", "source", 60, {"g": "string", "t": "timestamp", "x": "int", "f": "double"}, "t")
+TABLE = InputTable(
+    "s",
+    "source",
+    60,
+    {"g": "string", "t": "timestamp", "x": "int", "f": "double", "w": "decimal(30,5)", "u": None},
+    "t",
+)
 
 
 def chosen(items: str, window: str, rows: int | None = None, groups: int | None = None, **settings: Any) -> str:
@@ -23,7 +29,9 @@ def chosen(items: str, window: str, rows: int | None = None, groups: int | None 
     ("items", "window", "rows", "groups", "expected"),
     [
         ("SUM(x) AS a", "1 minute", None, None, "recompute"),  # windows do not overlap
-        ("STDDEV(f) AS a", "1 hour", None, None, "recompute"),  # no exact sums
+        ("AVG(w) AS a", "1 hour", None, None, "recompute"),  # a quotient of sums has too few digits
+        ("SUM(u) AS a", "1 hour", None, None, "recompute"),  # the type of the sum is not known
+        ("STDDEV(f) AS a, COVAR_POP(u, x) AS b", "1 hour", None, None, "merge"),
         ("SUM(x) AS a", "10 minutes", 1_000, None, "recompute"),  # few rows
         ("SUM(x) AS a", "10 minutes", 1_000_000, 1_000, "merge"),
         ("MAX(x) AS a", "2 hours", 1_000_000, 1_000, "merge"),
@@ -50,7 +58,7 @@ def test_what_is_asked_for_is_done(strategy: str) -> None:
 
 @pytest.mark.parametrize(
     ("items", "window", "strategy"),
-    [("SUM(f) AS a", "5 minutes", "subtract"), ("STDDEV(f) AS a", "5 minutes", "merge"), ("SUM(x) AS a", "1 minute", "subtract")],
+    [("SUM(f) AS a", "5 minutes", "subtract"), ("AVG(w) AS a", "5 minutes", "merge"), ("SUM(x) AS a", "1 minute", "subtract")],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(items: str, window: str, strategy: str) -> None:
     with pytest.raises(TranslationError, match="bad-strategy"):
@@ -64,7 +72,9 @@ def test_what_cannot_be_done_is_said(items: str, window: str, strategy: str) -> 
         ("SUM(x) AS a, MAX(f) AS b", "5 minutes", {"recompute": 0, "merge": 1, "subtract": 3}),
         ("MAX(f) AS a", "5 minutes", {"recompute": 0, "merge": 1}),
         ("SUM(x) AS a", "1 minute", {}),  # windows do not overlap
-        ("STDDEV(f) AS a", "5 minutes", {}),  # no exact sums
+        ("AVG(w) AS a", "5 minutes", {}),  # only from the rows
+        ("STDDEV(f) AS a", "5 minutes", {"recompute": 0, "merge": 1}),
+        ("STDDEV(f) AS a, SUM(x) AS b", "5 minutes", {"recompute": 0, "merge": 1, "subtract": 3}),
     ],
 )
 def test_every_way_that_is_possible_is_written(items: str, window: str, expected: dict[str, int]) -> None:

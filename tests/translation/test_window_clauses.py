@@ -66,9 +66,10 @@ def test_a_dimension_may_choose_the_rows(join: str, groups: str, strategy: str) 
 
 @pytest.mark.parametrize("strategy", ["recompute", "merge"])
 def test_a_view_may_be_the_input(strategy: str) -> None:
-    """Types of its columns are not known; without event time FIRST and LAST go by the part."""
+    """Types of its columns may not be known; without event time FIRST and LAST go by the part."""
     known = InputTable("u", "view", 60, {"g": "string", "x": "int", "part_timestamp": "bigint"})
-    query = "SELECT g, MAX(x) AS top, SUM(x) AS total, FIRST(x) AS first_x, LAST(x) AS last_x FROM u [WINDOW 3 minutes] GROUP BY g"
+    x = "x" if strategy == "recompute" else "CAST(x AS INT)"  # the type of a sum of sums is not that of a sum
+    query = f"SELECT g, MAX(x) AS top, SUM({x}) AS total, FIRST(x) AS first_x, LAST(x) AS last_x FROM u [WINDOW 3 minutes] GROUP BY g"
     made = translated(query, strategy, InputTable("u", "view", 60, {"g": None, "x": None}))
     rows = [{"part": p, "part_timestamp": 60 * p, "g": "a", "x": x} for p, x in enumerate([9, 4, 7, 1])]
     assert values(filled(made, rows, 4, known), 3) == [("a", 7, 12, 4, 1)]
@@ -102,18 +103,6 @@ def test_aggregates_share_what_they_are_made_from() -> None:
         panes = translated(query, strategy).views[0]
         assert panes.name == "v__panes", "named after the view"
         assert re.findall(r" AS (\w+)", panes.update) == columns
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_helpers_say_how_many_parts_are_read(strategy: str) -> None:
-    """What `keep` of a helper is made from, lateness aside; panes of 30 minutes, two in a slide."""
-    made = translated("SELECT g, SUM(x) AS a FROM s [WINDOW 90 minutes SLIDE 1 hour] GROUP BY g", strategy, part=3600)
-    kept = {view.name: (view.part, view.keep) for view in made.views[:-1]}
-    assert kept == {
-        "recompute": {},
-        "merge": {"v__panes": (1800, 3)},
-        "subtract": {"v__panes": (1800, 5), "v__rolling": (3600, 1)},
-    }[strategy]  # fmt: skip
 
 
 def test_a_window_over_parts_of_an_hour_slides_by_an_hour() -> None:

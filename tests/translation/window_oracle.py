@@ -19,26 +19,48 @@ class Aggregate:
     text: str
     meaning: Callable[[list[Row]], Any]
     exact: bool  # can be subtracted
-    stuck: bool = False  # can only be recomputed
+
+
+#: A dimension: the region of some groups.
+NODES = {"p": "north", "q": "north"}
+#: GROUP BY: name -> text, value in a row. `region` needs a join.
+KEYS: dict[str, tuple[str, Callable[[Row], Any]]] = {
+    "g": ("g", lambda row: row["g"]),
+    "h": ("h", lambda row: row["h"]),
+    "known": ("COALESCE(g, 'none')", lambda row: "none" if row["g"] is None else row["g"]),
+    "odd": ("h % 2 = 1 OR x > 2", lambda row: _or(row["h"] % 2 == 1, None if row["x"] is None else row["x"] > 2)),
+    "region": ("n.region", lambda row: NODES.get(row["g"])),
+}
+
+
+def _or(*sides: bool | None) -> bool | None:
+    return True if True in sides else None if None in sides else False
 
 
 @dataclass(frozen=True)
 class WindowQuery:
     aggregates: tuple[Aggregate, ...]
-    grouped: str  # "", "g", or "g, h"
+    grouped: str  # names of KEYS with commas between
     where: tuple[str, Callable[[Row], bool]]
     having: tuple[str, Callable[[list[Row]], bool]]
     window: int  # parts of the source
     slide: int
     strategy: str | None
     partial: bool
+    join: str = ""  # with the dimension NODES
+
+    @property
+    def keys(self) -> list[str]:
+        return self.grouped.split(", ") if self.grouped else []
 
     def sql(self) -> str:
-        items = ([self.grouped] if self.grouped else []) + [f"{a.text} AS r{k}" for k, a in enumerate(self.aggregates)]
+        items = [KEYS[key][0] if KEYS[key][0] == key else f"{KEYS[key][0]} AS {key}" for key in self.keys]
+        items += [f"{a.text} AS r{k}" for k, a in enumerate(self.aggregates)]
         slide = f" SLIDE {self.slide} minutes" if self.slide > 1 else ""
         text = f"SELECT {', '.join(items)} FROM s [WINDOW {self.window} minutes{slide}]"
+        text += f" {self.join} nodes n ON n.node = s.g" if self.join else ""
         text += f" WHERE {self.where[0]}" if self.where[0] else ""
-        text += f" GROUP BY {self.grouped}" if self.grouped else ""
+        text += f" GROUP BY {', '.join(KEYS[key][0] for key in self.keys)}" if self.grouped else ""
         return text + (f" HAVING {self.having[0]}" if self.having[0] else "")
 
     def span(self, part: int) -> range:
@@ -48,10 +70,11 @@ class WindowQuery:
 
     def report(self, history: dict[int, list[Row]], part: int) -> list[Row]:
         rows = [r for p in self.span(part) for r in history.get(p, []) if self.where[1](r)]
+        rows = [r for r in rows if self.join != "JOIN" or r["g"] in NODES]
         groups: dict[tuple[Any, ...], list[Row]] = {} if self.grouped else {(): []}
-        keys = self.grouped.split(", ") if self.grouped else []
+        keys = self.keys
         for row in sorted(rows, key=lambda r: (r["ts"], r["tie"])):
-            groups.setdefault(tuple(row[k] for k in keys), []).append(row)
+            groups.setdefault(tuple(KEYS[key][1](row) for key in keys), []).append(row)
         shown = []
         for key, members in groups.items():
             if self.having[1](members):
@@ -97,24 +120,24 @@ def _by(function: Callable[..., Any], value: str, key: str) -> Callable[[list[Ro
     return meaning
 
 
-def _pairs(rows: list[Row]) -> list[tuple[Decimal, Decimal]]:
-    return [(Decimal(r["x"]), r["d"]) for r in rows if r["x"] is not None and r["d"] is not None]
+def _pairs(rows: list[Row], of: tuple[str, str] = ("x", "d")) -> list[tuple[Decimal, Decimal]]:
+    return [(Decimal(r[of[0]]), Decimal(r[of[1]])) for r in rows if r[of[0]] is not None and r[of[1]] is not None]
 
 
-def _covariance(rows: list[Row], sample: bool) -> Any:
-    pairs = _pairs(rows)
+def _covariance(rows: list[Row], sample: bool, of: tuple[str, str] = ("x", "d")) -> Any:
+    pairs = _pairs(rows, of)
     if len(pairs) < (2 if sample else 1):
         return None
     mx, my = (sum(p[k] for p in pairs) / len(pairs) for k in (0, 1))
     return float(sum((x - mx) * (y - my) for x, y in pairs) / (len(pairs) - sample))
 
 
-def _correlation(rows: list[Row]) -> Any:
-    pairs = _pairs(rows)
+def _correlation(rows: list[Row], of: tuple[str, str] = ("x", "d")) -> Any:
+    pairs = _pairs(rows, of)
     if len(pairs) < 1 or any(len({p[k] for p in pairs}) == 1 for k in (0, 1)):
         return None
     return (
-        _covariance(rows, False)
+        _covariance(rows, False, of)
         / statistics.pstdev(p[0] for p in pairs).__float__()
         / float(statistics.pstdev(p[1] for p in pairs))
     )
@@ -135,8 +158,7 @@ def _percentile(share: float, column: str) -> Callable[[list[Row]], Any]:
 
 def _either(row: Row) -> bool | None:
     """x > 1 OR d > 0: NULL is neither."""
-    sides = [row["x"] > 1 if row["x"] is not None else None, row["d"] > 0 if row["d"] is not None else None]
-    return True if True in sides else None if None in sides else False
+    return _or(row["x"] > 1 if row["x"] is not None else None, row["d"] > 0 if row["d"] is not None else None)
 
 
 def _positive(rows: list[Row]) -> list[Row]:
@@ -172,10 +194,18 @@ ALL = (
     Aggregate("VARIANCE(d)", _spread(statistics.variance, "d", 2), True),
     Aggregate("STDDEV(x)", _spread(statistics.stdev, "x", 2), True),
     Aggregate("STDDEV_POP(d)", _spread(statistics.pstdev, "d", 1), True),
-    Aggregate("STDDEV_SAMP(f)", _spread(statistics.stdev, "f", 2), False, True),
+    Aggregate("STDDEV_SAMP(f)", _spread(statistics.stdev, "f", 2), False),
+    Aggregate("VAR_POP(f + 1000000)", _spread(statistics.pvariance, "f", 1), False),
+    Aggregate("VARIANCE(b)", _spread(statistics.variance, "b", 2), False),
     Aggregate("COVAR_SAMP(x, d)", lambda rows: _covariance(rows, True), True),
     Aggregate("COVAR_POP(x, d)", lambda rows: _covariance(rows, False), True),
     Aggregate("CORR(x, d)", _correlation, True),
+    Aggregate("COVAR_SAMP(d, f)", lambda rows: _covariance(rows, True, ("d", "f")), False),
+    Aggregate("CORR(f, x)", lambda rows: _correlation(rows, ("f", "x")), False),
+    Aggregate("SUM(d * x - 1)", lambda rows: sum(p[0] * p[1] - 1 for p in _pairs(rows)) if _pairs(rows) else None, True),
+    Aggregate("SUM(x * 1.25)", lambda rows: sum(there(rows, "x")) * Decimal("1.25") if there(rows, "x") else None, True),
+    Aggregate("AVG(d * 2)", lambda rows: _decimal_avg([{**r, "d": r["d"] * 2} for r in rows if r["d"] is not None]), True),
+    Aggregate("AVG(COALESCE(d, 1))", lambda rows: _decimal_avg([{**r, "d": Decimal(1) if r["d"] is None else r["d"]} for r in rows]), True),
     Aggregate("COUNT(DISTINCT x)", lambda rows: len(set(there(rows, "x"))), False),
     Aggregate("COUNT(DISTINCT x, g)", lambda rows: len({(r["x"], r["g"]) for r in rows if None not in (r["x"], r["g"])}), False),
     Aggregate("COUNT(DISTINCT x) FILTER (WHERE d > 0)", lambda rows: len({r["x"] for r in rows if r["x"] is not None and r["d"] is not None and r["d"] > 0}), False),
@@ -209,11 +239,9 @@ FILTERED = (
 def random_query(rng: random.Random, aggregates: list[Aggregate]) -> WindowQuery:
     slide = rng.choice([1, 1, 1, 2, 3])
     window = rng.randint(1, 6)
-    strategies = [None, "recompute"]
-    if not any(a.stuck for a in aggregates):
-        strategies += ["merge", "merge"]
-        if window > slide and any(a.exact for a in aggregates):
-            strategies += ["subtract", "subtract", "subtract"]
+    strategies = [None, "recompute", "merge", "merge"]
+    if window > slide and any(a.exact for a in aggregates):
+        strategies += ["subtract", "subtract", "subtract"]
     where = rng.choice(
         [
             ("", lambda row: True),
@@ -229,9 +257,11 @@ def random_query(rng: random.Random, aggregates: list[Aggregate]) -> WindowQuery
             ("(COUNT(*) > 2)OR(COUNT(*) < 2)", lambda rows: len(rows) != 2),
         ]
     )
+    join = rng.choice(["", "", "JOIN", "LEFT JOIN"])
+    grouped = rng.choice(["", "g", "g", "g, h", "known", "odd, g", *(["region", "region, h"] if join else [])])
     return WindowQuery(
-        tuple(aggregates), rng.choice(["", "g", "g", "g, h"]), where, having, window, slide, rng.choice(strategies),
-        rng.random() < 0.25,
+        tuple(aggregates), grouped, where, having, window, slide, rng.choice(strategies),
+        rng.random() < 0.25, join,
     )  # fmt: skip
 
 
