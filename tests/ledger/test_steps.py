@@ -275,7 +275,7 @@ def test_what_would_be_leaves_no_trace(chain: Ledger) -> None:
 def test_a_definition_that_could_not_be_written_is_forgotten(chain: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its sequence is free again, and another process may use it for other definitions."""
     other = Graph({**GRAPH.tables, "w": replace(W, fingerprint="w2")})
-    monkeypatch.setattr("partwise.ledger.define._begin", lambda *_: 1 / 0)
+    monkeypatch.setattr("partwise.ledger.define._begin", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         chain.define(other, T)
     monkeypatch.undo()

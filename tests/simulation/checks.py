@@ -44,7 +44,7 @@ def revisions_at(r: Reading, history: History, entry: Entry, j: int) -> tuple[ob
 
 
 def pending_by_hand(history: History) -> set[tuple[str, int]]:
-    """Every part that is due by the formula, and everything that reads one, part by part."""
+    """Every part that is due by the formula or asked for, and everything that reads one, part by part."""
     ledger = history.ledger
     with ledger.database.reading() as r:
         graph: Graph = ledger._catalog.graph(r)
@@ -53,7 +53,8 @@ def pending_by_hand(history: History) -> set[tuple[str, int]]:
             view = graph[name]
             if view.kind != "view":
                 continue
-            due = due_by_formula(r, graph, view)
+            asked = (row for row in due_rows(r, name) if row.cause.kind in ("requested", "start"))  # no formula knows
+            due = {*due_by_formula(r, graph, view), *(j for row in asked for j in range(row.lo, row.hi + 1))}
             pending |= {(name, j) for j in due if not _held(r, name, j)}
             start = settled(r, name).start
             if start is None:
