@@ -116,7 +116,11 @@ def test_a_link_survives_the_login_and_the_page_lives_in_airflows_frame(airflow:
         inside.locator(".plan .primary").click()
         inside.locator(".started a").click()
         page.wait_for_url("**/dags/partwise_backfill/runs/**")  # out of the frame, into Airflow
-        page.goto(f"{airflow}/dags/by_minute/plugin/dag_parts")
+        # As people find it: by Airflow's navigation, and as a tab of a view's DAG.
+        page.get_by_role("link", name="Parts", exact=True).first.click()
+        expect(page.frame_locator("iframe").locator(".label[data-table=final]")).to_be_visible()
+        page.goto(f"{airflow}/dags/by_minute")
+        page.locator("a[href$='/dags/by_minute/plugin/dag_parts']").click()
         expect(page.frame_locator("iframe").locator("#table h2")).to_contain_text("by_minute")
     finally:
         expect.set_options(timeout=5_000)
