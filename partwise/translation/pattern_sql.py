@@ -5,6 +5,7 @@ from __future__ import annotations
 from partwise.translation.calls import Call
 from partwise.translation.layout import filled, unfolded
 from partwise.translation.model import Choice, GeneratedView, Translation
+from partwise.translation.pattern_islands import is_island, island_sql
 from partwise.translation.pattern_join import can_join, join_sql, unique_by
 from partwise.translation.pattern_text import alive, free, grouping, keys, lines, listed, named_keys, where
 from partwise.translation.patterns import PatternPlan
@@ -19,12 +20,13 @@ def write_pattern(plan: PatternPlan) -> Translation:
     helper = f"{view.name}__helper"
     states = ", ".join(v.name + ("+" if v.plus else "") for v in machine.variables)
     joins, by = can_join(plan), unique_by(plan)
+    many_rows = island_sql if is_island(plan) else _fold_sql
     views = (
         GeneratedView(
             name=helper,
             part=view.part,
-            initialize=_fold_sql(plan, helper, first=True),
-            update=_fold_sql(plan, helper, first=False),
+            initialize=many_rows(plan, helper, first=True),
+            update=many_rows(plan, helper, first=False),
             fast_update=join_sql(plan, helper, checked=True) if joins else None,
             unique_update=join_sql(plan, helper, checked=False) if joins and by else None,
             unique_by=by if joins else (),
@@ -106,7 +108,7 @@ def _step(fields: list[Column], indent: int) -> str:
     return "(old, new) -> named_struct(\n" + ",\n".join(pairs) + f"\n{pad})"
 
 
-def _fold_sql(plan: PatternPlan, helper: str, first: bool) -> str:
+def _fold_sql(plan: PatternPlan, helper: str, *, first: bool) -> str:
     fields = step_columns(plan.shape)
     index = "i" if first else "j"
     state, rows_name = free(plan, "s"), free(plan, "rows")

@@ -97,7 +97,7 @@ def test_patterns(seed: int) -> None:
 
 def some_patterns(rng: random.Random, count: int) -> Iterator[tuple[Any, Translation]]:
     while count:
-        pattern = pattern_oracle.random_pattern(rng)
+        pattern = pattern_oracle.random_island(rng) if count % 3 == 0 else pattern_oracle.random_pattern(rng)
         translation = translated(pattern, PATTERNS)
         if translation is not None:
             count -= 1

@@ -30,6 +30,9 @@ def to_duckdb(sql: str) -> str:
 
 
 def _fix(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Ordered) and not node.args.get("desc") and isinstance(node.parent_select, exp.Select):
+        # In structs, by which rows are sorted elsewhere, NULL is last on DuckDB and first on Spark.
+        return exp.Ordered(this=node.this, desc=node.args.get("desc"), nulls_first=False)
     if isinstance(node, exp.Reduce):
         return exp.Anonymous(this="LIST_REDUCE", expressions=[node.this, node.args["merge"], node.args["initial"]])
     if isinstance(node, exp.Quantile):

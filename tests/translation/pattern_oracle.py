@@ -6,7 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -254,6 +254,21 @@ def random_pattern(rng: random.Random, *, restricted: bool | None = None) -> Pat
         rng.choice([KEYS[1], KEYS[1], KEYS[1], *KEYS]),
         Test("z", ">", 0) if rng.random() < 0.3 else None, rng.choice(_HAVINGS), rng.choice([None, None, *ORDERS]), rng.choice([1, 1, 1, 2]),
     )  # fmt: skip
+
+
+def random_island(rng: random.Random) -> Pattern:
+    """One condition for all variables, at least one plus, aggregates of the whole run."""
+    pattern = random_pattern(rng, restricted=False)
+    size, at = len(pattern.plus), rng.randrange(len(pattern.plus))
+    tests = tuple(_random_test(rng) for _ in range(rng.choice([0, 1, 1, 1])))
+    return replace(
+        pattern,
+        plus=tuple(plus or k in (at, size - 1) for k, plus in enumerate(pattern.plus)),
+        one=(tests,) * size,
+        entry=((),) * size,
+        again=((),) * size,
+        key=rng.choice(KEYS[1:]),
+    )
 
 
 def _random_test(rng: random.Random) -> Test:

@@ -25,7 +25,8 @@ def test_a_pattern_over_five_parts_at_once() -> None:
 def test_a_view_without_event_time_is_read_in_the_order_of_its_parts() -> None:
     query = "SELECT g, FIRST(x) AS first_x, LAST(x) AS last_x FROM u PATTERN [a+] WHERE a.x > 0 GROUP BY g"
     made = translate(QueryView("v", query, 120), {"u": VIEW})
-    assert "struct(part_timestamp, x)" in made.views[0].update
+    assert "SELECT g, part_timestamp AS by_1," in made.views[0].update
+    assert "NULLS LAST, by_1, last_x" in made.views[0].update
     assert made.warnings
     real = InputTable("u", "view", 60, {"g": "string", "x": "int", "part_timestamp": "timestamp"})
     duck = Duck(made, [real])

@@ -83,12 +83,12 @@ def test_patterns(spark: SparkSession, seed: int) -> None:
     """With a late row in every second one."""
     rng = random.Random(seed)
     done = 0
-    while done < 4:
-        pattern = pattern_oracle.random_pattern(rng)
+    while done < 5:
+        pattern = pattern_oracle.random_island(rng) if done == 0 else pattern_oracle.random_pattern(rng)
         translation = translated(pattern, PATTERN_TABLE)
         if translation is None:
             continue
-        history = pattern_oracle.random_history(rng, 3 if pattern.ratio == 1 else 4, rng.choice([1, 3]))
+        history = pattern_oracle.random_history(rng, 3 if pattern.ratio == 1 else 4, rng.choice([1, 3]) if done else 4)
         runner = Sparkling(spark, translation, PATTERN_TABLE, [r for rows in history.values() for r in rows])
         catch_up(runner, {"s": set(history)})
         compare_patterns(runner, pattern, history, translation)

@@ -12,7 +12,15 @@ import pytest
 
 from partwise.translation import MANY_ROWS, InputTable, QueryView, Translation, TranslationError, translate
 from tests.translation.duck import Duck, catch_up, repair
-from tests.translation.pattern_oracle import Pattern, Row, random_history, random_pattern, random_row, value
+from tests.translation.pattern_oracle import (
+    Pattern,
+    Row,
+    random_history,
+    random_island,
+    random_pattern,
+    random_row,
+    value,
+)
 from tests.translation.sorting import sorted_by
 
 COLUMNS = {"g": "string", "ts": "bigint", "tie": "bigint", "x": "int", "y": "decimal(6,1)", "z": "int"}
@@ -99,3 +107,16 @@ def test_generated_sql_equals_the_meaning(seed: int) -> None:
         pattern = random_pattern(rng)
         histories = [random_history(rng, rng.randint(3, 6), most) for most in (1, rng.choice([2, 3]))]
         done += all(check(pattern, history, table, rng) for history in histories)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_condition_for_all_variables(seed: int) -> None:
+    """5 x 20 queries whose rows are not folded, over histories with many rows in a group."""
+    rng = random.Random(f"island {seed}")
+    for _ in range(20):
+        table = TABLE if rng.random() < 0.7 else replace(TABLE, tie=None)
+        pattern = random_island(rng)
+        translation = translated(pattern, table)
+        assert translation is not None
+        assert "aggregate(" not in translation.views[0].update
+        assert check(pattern, random_history(rng, rng.randint(3, 6), rng.choice([1, 3, 6])), table, rng)

@@ -54,7 +54,7 @@ def test_states_are_not_dropped_under_restricted_aggregates() -> None:
 
 
 def last_line(query: str) -> str:
-    return translated(query).views[0].update.splitlines()[-1]
+    return str(translated(query).views[0].fast_update).splitlines()[-1]
 
 
 def test_a_lower_state_never_simulates_a_higher_one() -> None:
