@@ -3,7 +3,7 @@
 The product is started as `make run` starts it, with a source and so many views that read it. A part lands each
 minute. The views are behind by at most one part (the one that is being computed), unless there are too many of them.
 Then nothing happens for two minutes: that is the fixed part. At last the largest number that should hold, by what a run
-costs and the cores that there are, is tried as well, and less if it does not hold.
+costs and the cores that there are, is tried as well, then more if it holds and less if it does not.
 
     python benchmarks/bench_many_views.py [--views 50] [--minutes 10] [--only]
 
@@ -59,20 +59,24 @@ def many(views: int, minutes: int, only: bool) -> None:
         each = told(found, minutes, idle)
         if only or each <= 0:
             return
-        held = views if found.holds else 0
+        held, failed = (views, None) if found.holds else (0, views)
         number = int((60 * cores - sum(idle.values())) / each * 0.9)
         for _ in range(TRIES):
-            if number <= held:
-                break
+            if number <= held or (failed is not None and number >= failed):
+                number = next_try(held, failed)
             it.define(definitions(number))
             settle(it, number)
             print(f"-- {number} views")
             minute, found = loaded(it, minute, number, TRY_MINUTES)
             told(found, TRY_MINUTES, idle)
-            if found.holds:
-                held = number
-            number = int(number * 0.8)
-        print(f"the largest number that held: {held or 'none of these'}")
+            held, failed = (number, failed) if found.holds else (held, number)
+            number = next_try(held, failed)
+        print(f"the largest number that held: {held or 'none of these'}; that did not: {failed or 'none of these'}")
+
+
+def next_try(held: int, failed: int | None) -> int:
+    """Half way between what held and what did not, or a quarter more than what held."""
+    return held * 5 // 4 if failed is None else (held + failed) // 2
 
 
 def definitions(views: int) -> str:
