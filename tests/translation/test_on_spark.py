@@ -223,6 +223,23 @@ def test_the_paper_on_spark(spark: SparkSession) -> None:
     assert shown == {0: [], 1: [], 2: [], 3: [], 4: [(4, 71)], 5: [(5, 87)], 6: []}
 
 
+def test_sums_without_a_fold_are_added_up_in_the_order_of_the_rows(spark: SparkSession) -> None:
+    """To the last bit, so a part is the same whether it is computed alone or with many others in one pass."""
+    table = InputTable("m", "source", 60, {"g": "string", "ts": "bigint", "x": "double"}, "ts")
+    query = "SELECT g, SUM(x) AS s FROM m PATTERN [a, b+] WHERE a.x > 0 AND b.x > 0 GROUP BY g"
+    translation = translate(QueryView("v", query, 60), {"m": table})
+    assert "aggregate(" not in translation.views[0].update
+    rng = random.Random(1)
+    rows = [{"part": n // 20, "g": "a", "ts": n, "x": 10 ** rng.uniform(-9, 9)} for n in range(60)]
+    runner = Sparkling(spark, translation, table, rng.sample(rows, len(rows)))
+    catch_up(runner, {"m": {0, 1, 2}})
+    total, expected = 0.0, []
+    for n, row in enumerate(rows, start=1):
+        total += row["x"]
+        expected += [total] if n % 20 == 0 else []
+    assert [runner.rows("v", part)[0]["s"] for part in range(3)] == expected
+
+
 def test_types_of_an_unknown_view_are_borrowed(spark: SparkSession) -> None:
     """A view's column types are not known to the translator; MIN, FIRST and comparisons do without."""
     table = InputTable("u", "view", 60, {"g": None, "x": None})

@@ -53,6 +53,22 @@ def test_states_are_not_dropped_under_restricted_aggregates() -> None:
     assert last_line(text.format("COUNT(b.*) AS n")).count("IS NOT NULL") == 2
 
 
+@pytest.mark.parametrize(
+    "query, folded",
+    [
+        ("SELECT g, COUNT(*) AS n FROM s PATTERN [a, b+] WHERE a.x > 0 AND b.x > 0 GROUP BY g", False),
+        ("SELECT g, COUNT(*) AS n FROM s PATTERN [a, b+] WHERE a.x > 0 AND b.x > 1 GROUP BY g", True),
+        ("SELECT g, COUNT(*) AS n FROM s PATTERN [a, b] WHERE a.x > 0 AND b.x > 0 GROUP BY g", True),
+        ("SELECT g, COUNT(*) AS n FROM s PATTERN [a+, b] WHERE a.x > 0 AND b.x > 0 GROUP BY g", True),
+        ("SELECT g, SUM(b.x) AS n FROM s PATTERN [a, b+] WHERE a.x > 0 AND b.x > 0 GROUP BY g", True),
+        ("SELECT g, COUNT(*) AS n FROM s PATTERN [a+] WHERE a.x > 0 AND a.x > PREV(a.x) GROUP BY g", True),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a+] WHERE a.x > 0", True),
+    ],
+)
+def test_rows_are_not_folded_only_if_the_run_is_all_rows_since_the_last_failure(query: str, folded: bool) -> None:
+    assert ("aggregate(" in translated(query).views[0].update) == folded
+
+
 def last_line(query: str) -> str:
     return str(translated(query).views[0].fast_update).splitlines()[-1]
 
