@@ -38,10 +38,9 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """The whole product with its first parts. One for all tests of a file: it takes a minute to start."""
-    from partwise.serve.child import free_port
     from tests.airflow.product import Product
 
-    found = Product(tmp_path_factory.mktemp("product"), [free_port() for _ in range(3)])
+    found = Product(tmp_path_factory.mktemp("product"))
     found.land("first", ("00", "x", 1), ("01", "x", 2), ("02", "x", 3))
     found.start()
     try:

@@ -18,6 +18,7 @@ from partwise.airflow_api import Api
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.schema import lease
 from partwise.parts import FOREVER, Parts, parse_part
+from partwise.serve.child import free_port
 from partwise.settings import Airflow
 from partwise.workspace import open_workspace
 
@@ -47,13 +48,14 @@ update: |
 
 
 class Product:
-    def __init__(self, folder: Path, ports: list[int]) -> None:
-        self.workspace, self.ports, self.said = folder / "ws", ports, folder / "said"
+    def __init__(self, folder: Path, definitions: str = DEFINITIONS) -> None:
+        self.workspace, self.said = folder / "ws", folder / "said"
+        self.ports = [free_port() for _ in range(3)]
         (self.workspace / "view_defs").mkdir(parents=True)
         (self.workspace / "landing" / "m").mkdir(parents=True)
         (self.workspace / "partwise.yaml").touch()
         (self.workspace / "dags").mkdir()
-        (self.workspace / "view_defs" / "all.yaml").write_text(DEFINITIONS)
+        (self.workspace / "view_defs" / "all.yaml").write_text(definitions)
         self.process: subprocess.Popen[bytes] | None = None
         self._api: Api | None = None
 
@@ -63,18 +65,19 @@ class Product:
         with open(self.said, "ab") as output:
             self.process = subprocess.Popen([*command, *words], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
-    def stop(self) -> None:
+    def stop(self, number: int = signal.SIGTERM) -> None:
         if self.process is not None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(number)
             try:
                 self.process.wait(90)
             finally:
                 self.process.kill()
 
     def partwise(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """A command beside the running product."""
+        """A command beside the running product, with its driver: one of its own would take half a minute to start."""
         command = [sys.executable, "-m", "partwise.cli", *words, "--workspace", str(self.workspace)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=self.workspace)
+        known = {**os.environ, "PARTWISE_SPARK_REMOTE": f"sc://127.0.0.1:{self.ports[1]}"}
+        return subprocess.run(command, capture_output=True, text=True, cwd=self.workspace, env=known)
 
     # -- data -------------------------------------------------------------------------------------
 
@@ -193,3 +196,13 @@ class Product:
     def logs(self) -> str:
         found = [self.said, *sorted((self.workspace / ".partwise" / "logs").glob("*.log"))]
         return "\n".join(f"== {f.name}\n{f.read_text(errors='replace')[-1500:]}" for f in found if f.exists())
+
+
+def mentioning(text: str) -> list[str]:
+    """Processes that have to do with a folder: on their command line, as their place of work."""
+    found = []
+    for process in psutil.process_iter(["pid", "cmdline", "cwd", "status"]):
+        about = [*(process.info["cmdline"] or []), process.info["cwd"] or ""]
+        if process.pid != os.getpid() and any(text in word for word in about):
+            found.append(f"{process.pid} {' '.join(about)}")
+    return found

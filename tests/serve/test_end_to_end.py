@@ -6,7 +6,6 @@ Real PostgreSQL, Spark and Airflow. What is looked at is what users see: files, 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import stat
@@ -21,6 +20,7 @@ import psutil
 import pytest
 
 from partwise.serve.child import free_port
+from tests.airflow.product import mentioning
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,13 +151,3 @@ def listening(found: list[psutil.Process]) -> set[str]:
             continue
         addresses |= {c.laddr.ip.removeprefix("::ffff:") for c in connections if c.status == psutil.CONN_LISTEN}
     return addresses
-
-
-def mentioning(text: str) -> list[str]:
-    """Processes that have to do with a folder: on their command line, as their place of work."""
-    found = []
-    for process in psutil.process_iter(["pid", "cmdline", "cwd", "status"]):
-        about = [*(process.info["cmdline"] or []), process.info["cwd"] or ""]
-        if process.pid != os.getpid() and any(text in word for word in about):
-            found.append(f"{process.pid} {' '.join(about)}")
-    return found
