@@ -9,14 +9,19 @@ import secrets
 from pathlib import Path
 
 from partwise.serve.environment import Keys
+from partwise.serve.site import CannotServe
 
 USER = "admin"
 #: Without letters and digits that look alike.
 _LETTERS = "abcdefghkmnpqrstuvwxyzABCDEFGHKMNPQRSTUVWXYZ23456789"
+_EXPECTED = 'Expected is a map of texts, such as {"admin": "a password"}; without the file a new one is made.'
 
 
 def keys_of(state: Path) -> Keys:
-    """The keys of a site, made if there are none. The password is what its file says: people may change it there."""
+    """The keys of a site, made if there are none. The password is what its file says: people may change it there.
+
+    Raises CannotServe for a file that they left with a typing error.
+    """
     file, passwords = state / "keys.json", state / "passwords.json"
     known = _read(file)
     for name in ("fernet", "jwt", "session"):
@@ -31,10 +36,16 @@ def keys_of(state: Path) -> Keys:
 
 def _read(file: Path) -> dict[str, str]:
     try:
-        found: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
-        return found
+        found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except json.JSONDecodeError as why:
+        raise CannotServe(f"{file}:{why.lineno}:{why.colno}: not valid JSON: {why.msg}. {_EXPECTED}") from None
+    except (OSError, UnicodeDecodeError) as why:
+        raise CannotServe(f"{file} cannot be read: {why}. {_EXPECTED}") from None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise CannotServe(f"{file}: not a map of names to texts. {_EXPECTED}")
+    return found
 
 
 def write_private(file: Path, text: str) -> None:

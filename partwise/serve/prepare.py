@@ -18,14 +18,18 @@ from partwise.workspace import Workspace, open_workspace
 
 
 def open_site(site: Site) -> tuple[Site, Keys, postgres.Postgres]:
-    """The site with its databases running."""
+    """The site with its databases running; if it cannot be opened, nothing is left running. Raises CannotServe."""
     site.state.mkdir(parents=True, exist_ok=True)
     (site.state / ".gitignore").write_text("*\n")
     (site.state / "airflow").mkdir(mode=0o700, exist_ok=True)
+    keys = keys_of(site.state)  # people edit these files: what is wrong there is told before anything runs
     server = postgres.start(postgres.folder_of(site.workspace))
-    server.databases(postgres.AIRFLOW, postgres.LEDGER)
-    ledger = own_ledger(site.workspace) or server.url(postgres.LEDGER)
-    keys = keys_of(site.state)
+    try:
+        server.databases(postgres.AIRFLOW, postgres.LEDGER)
+        ledger = own_ledger(site.workspace) or server.url(postgres.LEDGER)
+    except BaseException:
+        server.stop()
+        raise
     return replace(site, ledger_url=ledger, airflow_url=server.url(postgres.AIRFLOW)), keys, server
 
 

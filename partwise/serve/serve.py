@@ -15,12 +15,8 @@ from partwise.serve.components import components
 from partwise.serve.environment import Keys, environment
 from partwise.serve.postgres import Postgres
 from partwise.serve.screen import Screen
-from partwise.serve.site import Site
+from partwise.serve.site import CannotServe, Site
 from partwise.serve.supervisor import Supervisor
-
-
-class CannotServe(Exception):
-    """Something stands in the way; the message is meant for people."""
 
 
 @dataclass(frozen=True, slots=True)

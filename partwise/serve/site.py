@@ -14,6 +14,10 @@ STATE = ".partwise"
 CODE = Path(__file__).resolve().parents[2]
 
 
+class CannotServe(Exception):
+    """Something stands in the way; the message is meant for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Ports on the loopback address; nothing listens anywhere else."""

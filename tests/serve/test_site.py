@@ -18,10 +18,11 @@ from partwise.serve.example import example
 from partwise.serve.keys import keys_of
 from partwise.serve.ports import Taken, is_free, taken, twice
 from partwise.serve.postgres import folder_of
-from partwise.serve.prepare import own_ledger
-from partwise.serve.site import Ports
+from partwise.serve.prepare import open_site, own_ledger
+from partwise.serve.site import CannotServe, Ports, Site
 from partwise.settings import SERVED, read_settings
 from partwise.workspace import Workspace, open_workspace
+from tests.airflow.product import mentioning
 
 
 def test_a_port_in_use_is_named_with_what_to_change() -> None:
@@ -68,6 +69,54 @@ def test_a_password_that_people_chose_stays(tmp_path: Path) -> None:
     (tmp_path / "passwords.json").write_text(json.dumps({"admin": "chosen", "other": "x"}))
     assert keys_of(tmp_path).password == "chosen"
     assert json.loads((tmp_path / "passwords.json").read_text())["other"] == "x"
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('{"admin": "chosen",\n "other" "x"}', "passwords.json:2:10: not valid JSON: Expecting ':' delimiter"),
+        ('["admin"]', "passwords.json: not a map of names to texts"),
+        ('{"admin": 1}', "passwords.json: not a map of names to texts"),
+        (b"\xff", "passwords.json cannot be read"),
+    ],
+)
+def test_a_typing_error_in_the_passwords_is_told_with_its_place(tmp_path: Path, text: str | bytes, said: str) -> None:
+    (tmp_path / "passwords.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CannotServe) as found:
+        keys_of(tmp_path)
+    assert said in str(found.value)
+    assert 'such as {"admin": "a password"}' in str(found.value)
+
+
+def test_serving_with_such_an_error_starts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "partwise.yaml").touch()
+    (tmp_path / ".partwise").mkdir()
+    (tmp_path / ".partwise/passwords.json").write_text('{"admin": "chosen"')
+    words = [f"--{name}={free_port()}" for name in ("port", "spark-port", "spark-ui-port")]
+    command = [sys.executable, "-m", "partwise.cli", "serve", "--workspace", str(tmp_path), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "passwords.json:1:19: not valid JSON" in done.stderr
+    assert mentioning(str(tmp_path)) == []
+    assert not folder_of(tmp_path).exists()
+
+
+def test_a_site_that_cannot_be_opened_leaves_no_database_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    class Server:
+        def databases(self, *names: str) -> None:
+            raise RuntimeError("no room left")
+
+        def stop(self) -> None:
+            told.append("stopped")
+
+    monkeypatch.setattr("partwise.serve.postgres.start", lambda folder: Server())
+    with pytest.raises(RuntimeError, match="no room left"):
+        open_site(Site(tmp_path))
+    assert told == ["stopped"]
 
 
 def test_two_do_not_serve_one_workspace(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ def command(
     """
     from partwise.serve.example import example as make_example
     from partwise.serve.leftovers import Occupied
-    from partwise.serve.serve import CannotServe, Until, serve
-    from partwise.serve.site import CODE, Ports, Site, find_java
+    from partwise.serve.serve import Until, serve
+    from partwise.serve.site import CODE, CannotServe, Ports, Site, find_java
     from partwise.serve.supervisor import Failed
 
     found = workspace_of(str(make_example()) if example else workspace)
