@@ -5,7 +5,10 @@ A call takes milliseconds; `airflow` on the command line would take seconds.
 
 from __future__ import annotations
 
+import http.client
+import ipaddress
 import json
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,11 +20,17 @@ from partwise.settings import Airflow
 
 BACKFILL = "partwise_backfill"
 _TIMEOUT = 30.0
+#: Seconds for which an Airflow that does not answer is asked again: longer than a restart of its api-server takes.
+PATIENCE = 60.0
 _OVER = ("success", "failed")
 
 
 class AirflowProblem(Exception):
     """Airflow cannot be asked, or refuses; the message is meant for people."""
+
+
+class Unreachable(AirflowProblem):
+    """Airflow cannot be asked at this moment; it may be different in a minute."""
 
 
 @dataclass
@@ -45,13 +54,14 @@ class Api:
         url = f"{(self.settings.url or '').rstrip('/')}{path}"
         request = urllib.request.Request(url, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+            with _opener(url).open(request, timeout=_TIMEOUT) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as why:
-            raise AirflowProblem(_refused(self.settings, path, why)) from None
-        except (urllib.error.URLError, OSError, ValueError) as why:
+            kind = Unreachable if why.code >= 500 else AirflowProblem  # what is before it, or its database, may be away
+            raise kind(_refused(self.settings, path, why)) from None
+        except (urllib.error.URLError, OSError, ValueError, http.client.HTTPException) as why:
             reason = getattr(why, "reason", why)
-            raise AirflowProblem(
+            raise Unreachable(
                 f"Airflow at {self.settings.url} cannot be reached: {reason}. Is it running? Its address is the "
                 "setting airflow.url (PARTWISE_AIRFLOW_URL)."
             ) from None
@@ -61,6 +71,19 @@ class Api:
             login = {"username": self.settings.username or "admin", "password": self.settings.password or ""}
             self._token = str(self._call("POST", "/auth/token", login, signed=False)["access_token"])
         return self._token
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """This machine is asked directly, whatever proxy the shell has for others."""
+    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if _is_this_machine(url) else []))
+
+
+def _is_this_machine(url: str) -> bool:
+    host = urllib.parse.urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _refused(settings: Airflow, path: str, why: urllib.error.HTTPError) -> str:
@@ -113,12 +136,25 @@ def start_backfill(api: Api, form: Form) -> str:
     return str(api.post(f"/dags/{BACKFILL}/dagRuns", body)["dag_run_id"])
 
 
-def follow(api: Api, run: str, sleep: Callable[[], None]) -> Iterator[Progress]:
-    """The run again and again until it is over."""
+def follow(
+    api: Api, run: str, sleep: Callable[[], None], clock: Callable[[], float] = time.monotonic
+) -> Iterator[Progress]:
+    """The run again and again until it is over. An api-server that is started again meanwhile is waited for."""
     path = f"/dags/{BACKFILL}/dagRuns/{urllib.parse.quote(run)}"
+
+    def get(asked: str) -> Any:
+        began = clock()
+        while True:
+            try:
+                return api.get(asked)
+            except Unreachable:
+                if clock() - began >= PATIENCE:
+                    raise
+                sleep()
+
     while True:
-        state = str(api.get(path)["state"])
-        rows = api.get(f"{path}/taskInstances?limit=200")["task_instances"]
+        state = str(get(path)["state"])
+        rows = get(f"{path}/taskInstances?limit=200")["task_instances"]
         tasks = tuple(
             TaskState(row["task_id"], row.get("rendered_map_index") or "", row["state"] or "waiting") for row in rows
         )

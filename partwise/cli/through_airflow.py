@@ -28,6 +28,7 @@ def backfill(
     """Start it and watch it to its end. Whoever stops watching does not stop it."""
     api = Api(settings)
     watching: Watching | None = None
+    run: str | None = None
     try:
         run = start_backfill(api, form)
         if not json:
@@ -46,7 +47,7 @@ def backfill(
         if progress.state != "success":
             raise Stop(f"The backfill failed: {failure_text(api, run, progress.tasks)}")
     except AirflowProblem as why:
-        raise Stop(str(why)) from None
+        raise Stop(f"{why} What was started goes on there." if run else str(why)) from None
     except KeyboardInterrupt:
         if watching:
             watching.clear()

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from partwise.airflow_api import AirflowProblem, Api, Unreachable, follow
 from partwise.backfill import ask
 from partwise.ledger import backfills
 from partwise.ledger.as_defined import as_defined
 from partwise.parts import parse_range
+from partwise.settings import Airflow as Settings
 from partwise.workspace import open_workspace
 from tests.cli.conftest import Run
 from tests.cli.stand_in import build_what_is_ready
@@ -28,6 +33,7 @@ class Airflow:
     conf: dict[str, Any]
     looks: int
     fails = False
+    away: tuple[int, ...] = ()  # at which of the looks it cannot be reached
 
     def __init__(self, settings: Any) -> None:
         pass
@@ -43,6 +49,8 @@ class Airflow:
             row = {"task_id": "compute_1", "rendered_map_index": "total_loss", "try_number": 1, "map_index": 0}
             return {"task_instances": [{**row, "state": self._state() if self.looks > 2 else "running"}]}
         Airflow.looks += 1
+        if self.looks in self.away:
+            raise Unreachable("Airflow cannot be reached.")
         if self.looks == 2:
             self._begin()
         if self.looks == 3 and not self.fails:
@@ -74,6 +82,7 @@ def airflow(built: Path, monkeypatch: pytest.MonkeyPatch) -> type[Airflow]:
     monkeypatch.setattr("partwise.cli.through_airflow.Api", Airflow)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     monkeypatch.setattr(Airflow, "fails", False)
+    monkeypatch.setattr(Airflow, "away", ())
     return Airflow
 
 
@@ -113,6 +122,69 @@ def test_what_failed_is_told_and_can_go_on_there(
     assert done.code == 1
     assert "Not finished: `partwise backfill total_loss --resume` goes on with it." in done.out
     assert "The backfill failed: compute_1: not recomputed: total_loss" in done.err
+
+
+def test_an_api_server_that_is_started_again_is_waited_for(
+    run: Run, airflow: type[Airflow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(airflow, "away", (1, 4, 5))
+    done = run("backfill", "total_loss", f"{DAY}10:06..{DAY}10:07", "--yes", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out.splitlines()[-1])["state"] == "success"
+
+
+def test_an_airflow_that_stays_away_is_given_up_after_a_minute(
+    run: Run, airflow: type[Airflow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(airflow, "away", range(1000))
+    passed = [0.0]
+    api: Any = airflow(None)
+    api.post("", {"conf": {}})
+    with pytest.raises(Unreachable):
+        list(follow(api, "run 1", lambda: passed.append(passed[-1] + 2), clock=lambda: passed[-1]))
+    assert passed[-1] == 60
+    monkeypatch.setattr("partwise.airflow_api.PATIENCE", 0)
+    done = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
+    assert (done.code, "cannot be reached. What was started goes on there." in done.err) == (1, True)
+
+
+class TestThisMachine:
+    """A real server on the loopback address, with a proxy in the shell that does not exist."""
+
+    @pytest.fixture
+    def address(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+        for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+        class Answers(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                code = 503 if self.path.endswith("/busy") else 404 if self.path.endswith("/nothing") else 200
+                self.send_response(code)
+                self.end_headers()
+                self.wfile.write(b'{"access_token": "t"}')
+
+            do_POST = do_GET
+
+            def log_message(self, *words: Any) -> None:
+                pass
+
+        with HTTPServer(("127.0.0.1", 0), Answers) as server:
+            Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}"
+            server.shutdown()
+
+    def test_it_is_asked_directly(self, address: str) -> None:
+        assert Api(Settings(address)).get("/here") == {"access_token": "t"}
+        with pytest.raises(Unreachable, match="refused"):
+            Api(Settings("http://airflow.invalid")).get("/here")  # the proxy refuses
+
+    def test_what_may_pass_is_told_from_what_will_not(self, address: str) -> None:
+        with pytest.raises(Unreachable, match="answers 503"):
+            Api(Settings(address)).get("/busy")
+        with pytest.raises(AirflowProblem, match="answers 404") as found:
+            Api(Settings(address)).get("/nothing")
+        assert not isinstance(found.value, Unreachable)
 
 
 def test_going_on_is_airflows_as_well(run: Run, airflow: type[Airflow]) -> None:
