@@ -37,7 +37,8 @@ def airflow_settings(site: Site, keys: Keys) -> dict[str, dict[str, str]]:
     return {
         "core": {
             "executor": "LocalExecutor",
-            "parallelism": "6",  # each is a process forked at the start
+            # Each is a process forked at the start. Steps may take all cores, and others must get on meanwhile.
+            "parallelism": str(4 + max(2, site.cores)),
             "max_active_runs_per_dag": "16",  # a waiting run must not keep a ready one out
             "plugins_folder": str(site.code / "plugins"),
             "dags_folder": str(site.code / "dags"),

@@ -13,8 +13,8 @@ from urllib.error import HTTPError
 POOL = "spark"
 
 
-def set_pool(address: str, user: str, password: str, slots: int) -> None:
-    """The pool with so many slots; made or changed as need be."""
+def make_pool(address: str, user: str, password: str, slots: int) -> None:
+    """The pool with so many slots. One that is there stays as it is: people choose its size in Airflow."""
     token = call(f"{address}/auth/token", "POST", {"username": user, "password": password})["access_token"]
     pool = {"name": POOL, "slots": slots, "description": "Spark steps at the same time", "include_deferred": False}
     try:
@@ -22,7 +22,6 @@ def set_pool(address: str, user: str, password: str, slots: int) -> None:
     except HTTPError as why:
         if why.code != 409:
             raise
-        call(f"{address}/api/v2/pools/{POOL}", "PATCH", pool, token)
 
 
 def call(url: str, method: str, body: dict[str, Any] | None = None, token: str | None = None) -> dict[str, Any]:
@@ -37,7 +36,7 @@ def call(url: str, method: str, body: dict[str, Any] | None = None, token: str |
 def main() -> int:
     passwords = json.loads(Path(os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]).read_text())
     user = os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].partition(":")[0]
-    set_pool(os.environ["AIRFLOW__API__BASE_URL"], user, passwords[user], int(sys.argv[1]))
+    make_pool(os.environ["AIRFLOW__API__BASE_URL"], user, passwords[user], int(sys.argv[1]))
     return 0
 
 

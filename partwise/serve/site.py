@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class Site:
     feed: float | None = None  # seconds between deliveries of the demo feed; None: no feed
     master: str = "local[2]"
     spark_conf: tuple[tuple[str, str], ...] = ()
-    spark_steps: int = 2  # at the same time
+    spark_steps: int = 2  # at the same time, until people choose another number in Airflow
     ledger_url: str = ""
     airflow_url: str = ""  # SQLAlchemy URL of Airflow's database
     dags: Path | None = None  # DAGs written by hand, beside those of the definitions
@@ -55,6 +56,14 @@ class Site:
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.ports.airflow}"
+
+    @property
+    def cores(self) -> int:
+        """Of the driver."""
+        found = re.match(r"local\[(\d+|\*)", self.master)
+        if found is None:
+            return 2
+        return (os.cpu_count() or 2) if found[1] == "*" else int(found[1])
 
     @property
     def remote(self) -> str:

@@ -143,3 +143,10 @@ def test_dags_of_the_workspace_are_read_beside_the_others() -> None:
 @pytest.mark.parametrize("name", ["plugins_folder", "dags_folder"])
 def test_code_is_where_the_site_says(name: str) -> None:
     assert environment(SITE, KEYS, {})[f"AIRFLOW__CORE__{name.upper()}"] == f"/code/{name.partition('_')[0]}"
+
+
+@pytest.mark.parametrize(
+    "master, tasks", [("local[2]", "6"), ("local[16]", "20"), ("local[1]", "6"), ("spark://host:7077", "6")]
+)
+def test_a_driver_with_more_cores_gets_more_tasks(master: str, tasks: str) -> None:
+    assert environment(replace(SITE, master=master), KEYS, {})["AIRFLOW__CORE__PARALLELISM"] == tasks
