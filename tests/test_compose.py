@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
+from check_jsonschema.builtin_schemas import get_builtin_schema
 
 from partwise.serve.environment import Keys, environment
 from partwise.serve.site import Site
@@ -21,16 +23,36 @@ RAW = yaml.safe_load(FILE.read_text())
 GIVEN = {name: f"given-{name}" for name in variables()}
 SERVICES: dict[str, dict[str, Any]] = read(GIVEN)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "partwise"}
-#: What a service may say, from the Compose specification; a word that is none of these is a typing error.
-WORDS = {"image", "build", "command", "environment", "volumes", "ports", "healthcheck", "depends_on", "restart"}
-WORDS |= {"init", "deploy"}
 
 
-def test_only_words_that_compose_knows_are_used() -> None:
-    assert {key for key in RAW if not key.startswith("x-")} == {"services", "volumes"}
-    for service in SERVICES.values():
-        assert set(service) <= WORDS
-        assert set(service.get("healthcheck", {})) <= {"test", "interval", "timeout", "retries", "start_period"}
+def misuses(file: dict[str, Any]) -> list[str]:
+    """Where a file does not follow the schema of the Compose specification; words that it does not know included."""
+    schema = get_builtin_schema("vendor.compose-spec")
+    found = jsonschema.validators.validator_for(schema)(schema).iter_errors(file)
+    return sorted(error.json_path for error in found)
+
+
+def test_the_file_follows_the_compose_specification() -> None:
+    assert misuses(read(GIVEN)) == []
+
+
+@pytest.mark.parametrize(
+    "place, value",
+    [
+        (("services", "postgres", "healthcheck", "intervall"), "5s"),
+        (("services", "setup", "depends_on", "postgres", "condition"), "helthy"),
+        (("services", "scheduler", "comand"), ["airflow"]),
+        (("services", "scheduler", "environment"), "A=1"),
+        (("volume",), {}),
+    ],
+)
+def test_a_typing_error_would_be_seen(place: tuple[str, ...], value: object) -> None:
+    file = read(GIVEN)
+    node = file
+    for name in place[:-1]:
+        node = node[name]
+    node[place[-1]] = value
+    assert misuses(file) != []
 
 
 @pytest.mark.parametrize("name", sorted(variables()))
