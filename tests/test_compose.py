@@ -94,6 +94,11 @@ def test_everything_that_runs_on_has_a_health_check() -> None:
     assert [name for name, s in SERVICES.items() if "healthcheck" not in s and s["restart"] != "no"] == []
 
 
+def test_a_database_that_is_still_being_prepared_is_not_healthy() -> None:
+    """The image does that with a server that listens on its socket only."""
+    assert "--host=127.0.0.1" in SERVICES["postgres"]["healthcheck"]["test"]
+
+
 def test_modules_that_are_started_exist() -> None:
     words = [s["command"] for s in OURS.values()] + [
         s["healthcheck"]["test"] for s in OURS.values() if "healthcheck" in s
