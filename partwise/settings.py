@@ -170,11 +170,17 @@ def _override(settings: Settings, environment: Mapping[str, str]) -> Settings:
     settings = replace(settings, **texts)
     for name, keys in _GROUPS.items():
         found = {key: given[f"{name}_{key}"] for key in keys if f"{name}_{key}" in given and key != "conf"}
-        settings = replace(settings, **{name: replace(getattr(settings, name), **found)})
+        settings = replace(settings, **{name: replace(getattr(settings, name), **_instead(found))})
     if "spark_conf" in given:
         conf = {**settings.spark.conf, **_conf(given["spark_conf"])}
         settings = replace(settings, spark=replace(settings.spark, conf=conf))
     return _checked(settings, "PARTWISE_...")
+
+
+def _instead(found: dict[str, str]) -> dict[str, str | None]:
+    """Of Spark's master and remote, the one that is given takes the place of the other one in the file."""
+    others = {"master": "remote", "remote": "master"}
+    return {others[key]: None for key in found if key in others} | found
 
 
 def _conf(text: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from check_jsonschema.builtin_schemas import get_builtin_schema
 
 from partwise.serve.environment import Keys, environment
 from partwise.serve.site import Site
+from partwise.settings import read_settings
 from tests.compose import FILE, Missing, read, variables
 
 ROOT = FILE.parent
@@ -111,6 +113,30 @@ def test_modules_that_are_started_exist() -> None:
 def test_ports_are_open_to_this_machine_only() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert ports == ["127.0.0.1:8080:8080"]
+
+
+def test_commands_inside_use_the_airflow_and_the_spark_that_are_there(tmp_path: Path) -> None:
+    """Whatever the workspace's own settings say."""
+    (tmp_path / "partwise.yaml").write_text("spark: {master: 'local[4]'}")
+    for name in ("api-server", "scheduler"):
+        found = read_settings(tmp_path / "partwise.yaml", SERVICES[name]["environment"])
+        assert found.airflow.url == "http://api-server:8080"
+        assert (found.spark.master, found.spark.remote) == (None, "sc://spark-connect:15002")
+        # The container of the api-server knows the password; those that run tasks do not.
+        assert (found.airflow.password is not None) == (name == "api-server")
+
+
+def test_a_server_does_not_keep_the_password_in_its_environment(tmp_path: Path) -> None:
+    said = "import os; print([name for name, value in os.environ.items() if value == 'a secret'])"
+    given = {
+        "AIRFLOW_ADMIN_PASSWORD": "a secret",
+        "PARTWISE_AIRFLOW_PASSWORD": "a secret",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(tmp_path / "passwords.json"),
+    }
+    command = [sys.executable, "-m", "partwise.serve.passwords", sys.executable, "-c", said]
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout, (tmp_path / "passwords.json").read_text()) == ("[]\n", '{"admin": "a secret"}')
 
 
 def test_all_who_touch_tables_have_them_at_the_same_place() -> None:

@@ -67,6 +67,17 @@ def test_chunks(tmp_path: Path) -> None:
     assert (found.chunk_parts, found.chunk_rows) == (50, 2000)
 
 
+def test_a_variable_takes_the_place_of_the_other_kind_of_spark(tmp_path: Path) -> None:
+    """A workspace that was run on one machine, with cores for its driver, runs in containers as it is."""
+    text = "spark: {master: 'local[4]', conf: {a: 1}}"
+    found = settings(tmp_path, text, PARTWISE_SPARK_REMOTE="sc://host:15002").spark
+    assert (found.master, found.remote, found.conf) == (None, "sc://host:15002", {"a": "1"})
+    found = settings(tmp_path, "spark: {remote: 'sc://host'}", PARTWISE_SPARK_MASTER="local[4]").spark
+    assert (found.master, found.remote) == ("local[4]", None)
+    with pytest.raises(BadSetting, match="exclude each other"):
+        settings(tmp_path, "", PARTWISE_SPARK_MASTER="local[4]", PARTWISE_SPARK_REMOTE="sc://host")
+
+
 def test_bad_variables(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="PARTWISE_SPARK_CONF: 'x' is not key=value"):
         settings(tmp_path, "", PARTWISE_SPARK_CONF="x")

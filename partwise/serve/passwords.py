@@ -17,6 +17,7 @@ def main() -> None:
     password = os.environ.pop("AIRFLOW_ADMIN_PASSWORD", "")
     if not password:
         sys.exit("AIRFLOW_ADMIN_PASSWORD is not set: choose a password for Airflow's user")
+    os.environ.pop("PARTWISE_AIRFLOW_PASSWORD", None)  # is for commands beside the server, not for the server
     user = os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].partition(":")[0]
     write_private(Path(os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]), json.dumps({user: password}))
     os.execvp(sys.argv[1], sys.argv[1:])

@@ -61,6 +61,7 @@ class Topology:
         if "PARTWISE_LEDGER" in found:
             found |= {
                 "PARTWISE_LEDGER": self.database,
+                "PARTWISE_SPARK_REMOTE": self.words([found["PARTWISE_SPARK_REMOTE"]])[0],
                 "PARTWISE_WORKSPACE": str(self.folder / "workspace"),
                 "PARTWISE_WAREHOUSE": str(self.folder / "warehouse"),
             }
@@ -102,7 +103,7 @@ def test_a_part_goes_through_the_cluster(tmp_path: Path, database: str) -> None:
         start("spark-connect")
         wait_until_answers(there.healthy("spark-connect"))
 
-        environment = there.environment("scheduler") | {"PARTWISE_SPARK_REMOTE": there.healthy("spark-connect")}
+        environment = there.environment("scheduler")
 
         def partwise(*words: str) -> Any:
             command = [sys.executable, "-m", "partwise.cli", *words, "--json"]
