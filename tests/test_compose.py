@@ -112,7 +112,14 @@ def test_modules_that_are_started_exist() -> None:
 
 def test_ports_are_open_to_this_machine_only() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert ports == ["127.0.0.1:8080:8080"]
+    assert ports == ["127.0.0.1:8080:8080", "127.0.0.1:4040:4040"]
+
+
+def test_logs_of_tasks_link_to_the_pages_of_the_driver() -> None:
+    found = read(GIVEN | {"SPARK_UI_PORT": "4444"})["services"]
+    assert found["scheduler"]["environment"]["PARTWISE_SPARK_UI"] == "http://localhost:4444"
+    assert found["spark-connect"]["ports"] == ["127.0.0.1:4444:4040"]
+    assert {"spark.ui.enabled=true", "spark.ui.port=4040"} <= set(found["spark-connect"]["command"])
 
 
 def test_commands_inside_use_the_airflow_and_the_spark_that_are_there(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Topology:
 
     def __init__(self, folder: Path, database: str) -> None:
         self.folder = folder
-        self.ports = {name: free_port() for name in ("7077", "8081", "8082", "15002")}
+        self.ports = {name: free_port() for name in ("7077", "8081", "8082", "15002", "4040")}
         given = dict.fromkeys(variables(), "secret")
         self.services = read(given | {"WORKER_CORES": "1", "WORKER_MEMORY": "512m", "EXECUTOR_MEMORY": "512m"})[
             "services"
@@ -102,6 +102,8 @@ def test_a_part_goes_through_the_cluster(tmp_path: Path, database: str) -> None:
         wait_for_workers(there.ports["8081"], 2)
         start("spark-connect")
         wait_until_answers(there.healthy("spark-connect"))
+
+        wait_until_answers(f"http://127.0.0.1:{there.ports['4040']}/jobs/")
 
         environment = there.environment("scheduler")
 
