@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 import psutil
@@ -80,13 +80,15 @@ def reap_strangers(known: Collection[int]) -> None:
         reap(process.pid)
 
 
-def terminate(running: Iterable[subprocess.Popen[bytes]], seconds: float) -> None:
-    """Asks, waits, then kills whoever is still there, with everything below it."""
+def terminate(
+    running: Iterable[subprocess.Popen[bytes]], seconds: float, hurry: Callable[[], bool] = lambda: False
+) -> None:
+    """Asks, waits unless there is a hurry, then kills whoever is still there, with everything below it."""
     running = list(running)
     for process in running:
         _signal(process.pid, signal.SIGTERM)
     end = time.monotonic() + seconds
-    while time.monotonic() < end and any(process.poll() is None for process in running):
+    while time.monotonic() < end and not hurry() and any(process.poll() is None for process in running):
         time.sleep(0.1)
     for process in running:
         if process.poll() is None:

@@ -64,8 +64,8 @@ def _run(site: Site, keys: Keys, server: Postgres, until: Until, asked: _Asked, 
         with screen:
             return _watch(site, keys, server, until, asked, began, supervisor, screen, migrate)
     finally:
-        screen.say("stopping ...")
-        left = supervisor.stop(grace=0.5 if asked.twice else 8.0)
+        screen.say("stopping ... (Ctrl-C again: at once)")
+        left = supervisor.stop(hurry=lambda: asked.twice)
         (site.state / leftovers.FILE).unlink(missing_ok=True)
         screen.say(f"stopped{f'; ended {left} task processes' if left else ''}. The next start goes on from here.")
 

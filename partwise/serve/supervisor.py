@@ -90,11 +90,14 @@ class Supervisor:
     def log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
 
-    def stop(self, grace: float = GRACE) -> int:
-        """Ends everything, in order. Returns how many processes had to be found that no component took along."""
+    def stop(self, grace: float = GRACE, hurry: Callable[[], bool] = lambda: False) -> int:
+        """Ends everything, in order. Returns how many processes had to be found that no component took along.
+
+        `hurry` is asked all the while: once it says so, nobody is waited for.
+        """
         for row in STOP:
             running = [s.process for name in row if (s := self._states.get(name)) and s.process is not None]
-            processes.terminate(running, grace)
+            processes.terminate(running, grace, hurry)
         for state in self._states.values():
             state.process = None
         return processes.sweep(without=self._also())

@@ -1,4 +1,4 @@
-"""A supervisor of small processes, for the tests: `python supervised.py FOLDER NAME`.
+"""A supervisor of small processes, for the tests: `python supervised.py FOLDER NAME [GRACE]`.
 
 It runs in a process of its own, since it adopts and ends every process below it.
 """
@@ -68,8 +68,9 @@ CASES = {
 
 
 def main() -> int:
-    asked = []
+    asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
+    grace = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
     processes.adopt_orphans()
     supervisor = Supervisor(
         CASES[sys.argv[2]], os.environ, FOLDER / "logs", FOLDER, tell=lambda text: print(text, flush=True)
@@ -84,7 +85,8 @@ def main() -> int:
         print(why, flush=True)
         return 3
     finally:
-        print("left", supervisor.stop(grace=1), flush=True)
+        print("stopping", flush=True)
+        print("left", supervisor.stop(grace, hurry=lambda: len(asked) > 1), flush=True)
     return 0
 
 

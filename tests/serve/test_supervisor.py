@@ -10,16 +10,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+
+from partwise.serve import serve
+from partwise.serve.environment import Keys
+from partwise.serve.site import Site
+from partwise.serve.supervisor import Failed
 
 SCRIPT = Path(__file__).with_name("supervised.py")
 
 
 @contextmanager
-def supervised(folder: Path, case: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(SCRIPT), str(folder), case]
+def supervised(folder: Path, case: str, grace: float = 1) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(SCRIPT), str(folder), case, str(grace)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -85,6 +91,45 @@ def test_whoever_does_not_end_when_asked_is_killed_with_its_tasks(tmp_path: Path
     wait_for(lambda: not any(map(alive, found)))
 
 
+def test_whoever_asks_twice_is_not_kept_waiting(tmp_path: Path) -> None:
+    with supervised(tmp_path, "stubborn", grace=300) as process:
+        wait_for((tmp_path / "task").exists)
+        wait_for(lambda: (tmp_path / "task").read_text() != "")
+        found = [int((tmp_path / "task").read_text()), pid_of(tmp_path, "scheduler")]
+        process.terminate()
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopping\n"
+        assert alive(found[1])
+        process.terminate()
+        process.communicate(timeout=20)
+    wait_for(lambda: not any(map(alive, found)))
+
+
+def test_a_second_ctrl_c_reaches_the_stop_that_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`partwise serve` with a supervisor that cannot start, and stops while somebody asks again."""
+    asked, seen = serve._Asked(), []
+
+    class Stubborn:
+        def __init__(self, *given: object, **more: object) -> None:
+            pass
+
+        def step(self) -> None:
+            raise Failed("no")
+
+        def stop(self, grace: float = 8, hurry: Callable[[], bool] = lambda: False) -> int:
+            for _ in range(3):
+                seen.append(hurry())
+                asked.hear(signal.SIGINT, None)
+            return 0
+
+    monkeypatch.setattr(serve, "Supervisor", Stubborn)
+    monkeypatch.setattr(serve.prepare, "needs_migration", lambda url: False)
+    server: Any = None
+    with pytest.raises(Failed):
+        serve._run(Site(tmp_path), Keys("", "", "", "", ""), server, serve.Until(), asked, 0.0)
+    assert seen == [False, False, True]
+
+
 def test_what_is_optional_holds_nobody_up(tmp_path: Path) -> None:
     with supervised(tmp_path, "optional") as process:
         wait_for(lambda: started(tmp_path) == ["feed"])
@@ -98,4 +143,4 @@ def test_what_never_comes_up_ends_with_the_end_of_its_log(tmp_path: Path) -> Non
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "spark does not start: it ended 4 times, last with code 1" in said
-    assert said.rstrip().splitlines()[-2:] == ["no such jar", "left 0"]
+    assert said.rstrip().splitlines()[-3:] == ["no such jar", "stopping", "left 0"]
