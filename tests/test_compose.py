@@ -164,7 +164,7 @@ def test_the_image_is_built_from_files_that_exist() -> None:
 
 def test_airflow_is_told_what_the_supervisor_tells_it() -> None:
     """Settings that were hard to find must not be lost on the way from one machine to containers."""
-    ours = environment(Site(Path("/workspace"), code=Path("/app")), Keys("", "", "", "admin", ""), {})
+    ours = environment(Site(Path("/app"), code=Path("/app")), Keys("", "", "", "admin", ""), {})
     compose = SERVICES["scheduler"]["environment"]
     assert {n for n in ours if n.startswith("AIRFLOW__")} <= set(compose)
     elsewhere = re.compile(

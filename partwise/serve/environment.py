@@ -21,11 +21,15 @@ class Keys:
 
 
 def bundles(site: Site) -> str:
-    """Definitions become DAGs through our bundle; `dags/` of the project and of the workspace are written by hand."""
+    """Definitions become DAGs through our bundle; those in `dags/` of the workspace are written by hand.
+
+    The project's own read the tables of the example: elsewhere they would only fail.
+    """
     ours = "partwise_airflow.bundle.ViewsBundle"
     found: list[dict[str, object]] = [{"name": "partwise", "classpath": ours, "kwargs": {"refresh_interval": 5}}]
     local = "airflow.dag_processing.bundles.local.LocalDagBundle"
-    for name, folder in (("dags", site.code / "dags"), ("workspace", site.dags)):
+    projects = site.code / "dags" if site.is_the_projects else None
+    for name, folder in (("dags", projects), ("workspace", site.dags)):
         if folder is not None:
             kwargs = {"path": str(folder), "refresh_interval": 30}
             found.append({"name": name, "classpath": local, "kwargs": kwargs})

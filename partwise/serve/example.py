@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from partwise.serve.site import CODE
-
-#: Below the repository, unknown to git.
-FOLDER = ".run"
+from partwise.serve.site import CODE, EXAMPLE
 
 
 def example(code: Path = CODE) -> Path:
     """Made at the first start. The definitions are those of the repository: edit them there and see what follows."""
-    folder = code / FOLDER
+    folder = code / EXAMPLE
     folder.mkdir(exist_ok=True)
     (folder / "landing").mkdir(exist_ok=True)
     settings = folder / "partwise.yaml"

@@ -11,6 +11,9 @@ from pathlib import Path
 #: In the workspace: databases, keys and logs of the processes. Removing it forgets Airflow's history and the ledger.
 STATE = ".partwise"
 
+#: The example workspace, below the repository and unknown to git.
+EXAMPLE = ".run"
+
 #: Where `plugins/` and `dags/` are: the repository, or the folder that the image was built in.
 CODE = Path(__file__).resolve().parents[2]
 
@@ -56,6 +59,11 @@ class Site:
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.ports.airflow}"
+
+    @property
+    def is_the_projects(self) -> bool:
+        """Whether it is the project's own workspace, or the example: what its `dags/` read is there."""
+        return self.workspace.resolve() in (self.code.resolve(), (self.code / EXAMPLE).resolve())
 
     @property
     def cores(self) -> int:

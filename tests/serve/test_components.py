@@ -135,9 +135,16 @@ def test_every_setting_is_one_that_airflow_knows() -> None:
 def test_dags_of_the_workspace_are_read_beside_the_others() -> None:
     name = "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"
     without = json.loads(environment(SITE, KEYS, {})[name])
-    assert [bundle["name"] for bundle in without] == ["partwise", "dags"]
-    own = json.loads(environment(replace(SITE, dags=Path("/w/dags")), KEYS, {})[name])[2]
+    assert [bundle["name"] for bundle in without] == ["partwise"]
+    own = json.loads(environment(replace(SITE, dags=Path("/w/dags")), KEYS, {})[name])[1]
     assert (own["name"], own["kwargs"]["path"]) == ("workspace", "/w/dags")
+
+
+@pytest.mark.parametrize("workspace, read", [("/code", True), ("/code/.run", True), ("/w", False), ("/code/w", False)])
+def test_dags_of_the_project_are_read_where_their_tables_are(workspace: str, read: bool) -> None:
+    found = environment(replace(SITE, workspace=Path(workspace)), KEYS, {})
+    paths = [b["kwargs"].get("path") for b in json.loads(found["AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"])]
+    assert ("/code/dags" in paths) == read
 
 
 @pytest.mark.parametrize("name", ["plugins_folder", "dags_folder"])
