@@ -92,11 +92,12 @@ _SHORTEST_HISTORY = 3600
 
 def read_settings(file: Path, environment: Mapping[str, str], served: bool = True) -> Settings:
     """The settings of a workspace: its file, what `partwise serve` has told, the environment. Raises BadSetting."""
-    told = _served(file.parent / SERVED) if served else {}
+    told = _served(file.parent / SERVED, environment) if served else {}
     return _override(_override(_from_file(file), told), environment)
 
 
-def _served(file: Path) -> dict[str, str]:
+def _served(file: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Not every user can read it, as in a container; where the ledger is given by a variable, nobody has to."""
     import json
 
     try:
@@ -105,7 +106,12 @@ def _served(file: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as why:
-        raise BadSetting(f"{file} cannot be read: {why}. `partwise serve` writes it anew.") from None
+        if isinstance(why, PermissionError) and environment.get("PARTWISE_LEDGER"):
+            return {}
+        raise BadSetting(
+            f"{file} cannot be read: {why}. `partwise serve` writes it anew; other users name the ledger by "
+            "PARTWISE_LEDGER."
+        ) from None
 
 
 def _from_file(file: Path) -> Settings:

@@ -20,7 +20,7 @@ from partwise.serve.ports import Taken, is_free, taken, twice
 from partwise.serve.postgres import folder_of
 from partwise.serve.prepare import open_site, own_ledger
 from partwise.serve.site import CannotServe, Ports, Site
-from partwise.settings import SERVED, read_settings
+from partwise.settings import SERVED, BadSetting, read_settings
 from partwise.workspace import Workspace, open_workspace
 from tests.airflow.product import mentioning
 
@@ -191,6 +191,23 @@ class TestLedger:
         (folder / SERVED).write_text(json.dumps({"PARTWISE_LEDGER": url}))
         assert open_workspace(str(folder), {}).ledger_url == url
         assert own_ledger(folder) is None
+
+    def test_what_another_user_was_told_is_not_needed_where_the_ledger_is_given(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A workspace that was served here and is mounted into containers, where the user is another one."""
+        read = Path.read_text
+
+        def refuse(file: Path, encoding: str | None = None) -> str:
+            if file.name == "served.json":
+                raise PermissionError(13, "Permission denied", str(file))
+            return read(file, encoding=encoding)
+
+        monkeypatch.setattr(Path, "read_text", refuse)  # root could read it, whatever its mode
+        given = {"PARTWISE_LEDGER": "postgresql://there/ledger"}
+        assert open_workspace(str(folder), given).ledger_url == "postgresql://there/ledger"
+        with pytest.raises(BadSetting, match="other users name the ledger by PARTWISE_LEDGER"):
+            open_workspace(str(folder), {})
 
     def test_variables_win_over_what_was_told(self, folder: Path) -> None:
         (folder / ".partwise").mkdir()
