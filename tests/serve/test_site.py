@@ -14,11 +14,13 @@ import pytest
 
 from partwise.serve import leftovers
 from partwise.serve.child import free_port
+from partwise.serve.environment import environment
 from partwise.serve.example import example
 from partwise.serve.keys import keys_of
 from partwise.serve.ports import Taken, is_free, taken, twice
 from partwise.serve.postgres import folder_of
-from partwise.serve.prepare import open_site, own_ledger
+from partwise.serve.prepare import open_site, own_ledger, take_over, tell_commands
+from partwise.serve.screen import Screen
 from partwise.serve.site import CannotServe, Ports, Site
 from partwise.settings import SERVED, BadSetting, read_settings
 from partwise.workspace import Workspace, open_workspace
@@ -180,6 +182,33 @@ class TestLedger:
     def test_one_that_holds_something_is_kept(self, folder: Path) -> None:
         (folder / "ledger.db").touch()
         assert own_ledger(folder) == f"sqlite:///{folder}/ledger.db"
+
+    def test_everybody_is_told_of_it(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A workspace that was used from the shell and is served now: components and commands go on with its ledger."""
+        (folder / "view_defs").mkdir()
+        (folder / "view_defs/m.yaml").write_text(
+            "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp}\nfiles: landing/*.csv\n"
+        )
+        open_workspace(str(folder), {}).open_ledger(time.time()).database.close()
+
+        class Server:
+            def databases(self, *names: str) -> None:
+                pass
+
+            def url(self, database: str) -> str:
+                return f"postgresql://embedded/{database}"
+
+        monkeypatch.setattr("partwise.serve.postgres.start", lambda folder: Server())
+        site, keys, _ = open_site(Site(folder))
+        url = f"sqlite:///{folder}/ledger.db"
+        assert (site.ledger_url, site.airflow_url) == (url, "postgresql://embedded/airflow")
+        assert environment(site, keys, {})["PARTWISE_LEDGER"] == url
+        assert take_over(site) == []
+        tell_commands(site, keys)
+        told = open_workspace(str(folder), {})
+        assert (told.ledger_url, told.settings.airflow.password) == (url, keys.password)
+        with Screen(site) as screen:
+            assert [line.table for line in screen._look() or []] == ["m"]
 
     def test_a_database_of_the_user_is_kept(self, folder: Path) -> None:
         (folder / "partwise.yaml").write_text("ledger: postgresql://host/ledger")
