@@ -13,9 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,13 +20,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools/setup")]
 
 import browser as browsers  # noqa: E402
-import httpx  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
 from partwise.demo import LOG, driver, wait_for  # noqa: E402
-from partwise.serve.child import ending, free_port  # noqa: E402
 from partwise.serve.feed import HEADER, File, deliver, nodes, rows  # noqa: E402
-from tests.page.airflow_server import PASSWORDS, environment  # noqa: E402
+from tests.page.airflow_server import PASSWORDS, running  # noqa: E402
 from tests.page.serve import Runs, application, serving  # noqa: E402
 
 FOLDER = ROOT / "docs/pictures"
@@ -67,27 +62,6 @@ def partwise(folder: Path, remote: str, *words: str) -> None:
     subprocess.run(command, env={**known, "PARTWISE_SPARK_REMOTE": remote, "COLUMNS": "130"}, check=False)
 
 
-@contextmanager
-def airflow(folder: Path) -> Iterator[str]:
-    """Airflow's API server with the plugin; the workspace is a folder of the given one."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.page.airflow_server", str(folder), str(port)]
-    with (folder / "airflow.log").open("wb") as said:
-        server = subprocess.Popen(command, cwd=ROOT, env=environment(folder, port), stdout=said, stderr=said)
-    with ending(server):
-        address, until = f"http://127.0.0.1:{port}", time.monotonic() + 300
-        while True:
-            try:
-                if httpx.get(f"{address}/api/v2/monitor/health", timeout=20).status_code == 200:
-                    break
-            except httpx.HTTPError:
-                pass
-            if server.poll() is not None or time.monotonic() > until:
-                raise SystemExit((folder / "airflow.log").read_text(errors="replace")[-3000:])
-            time.sleep(0.5)
-        yield address
-
-
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as play:
@@ -104,7 +78,7 @@ def main() -> None:
             page = opened(found, f"{address}/partwise/#view=table&table=worst_ten_minutes", "light", 960)
             page.locator("#table .bars").first.wait_for()
             taken(page, "view")
-        with airflow(Path(scratch)) as address:
+        with running(Path(scratch)) as address:
             page = found.new_page(**shape("light", 620, 1360))
             page.set_default_timeout(60_000)
             page.goto(f"{address}/plugin/parts/partwise/")

@@ -8,8 +8,15 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from partwise.serve.answers import answers
+from partwise.serve.child import ending, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORDS = {"admin": "a-password", "oper": "o-password", "looker": "l-password"}
@@ -62,6 +69,22 @@ def environment(folder: Path, port: int) -> dict[str, str]:
         "AIRFLOW_HOME": str(folder),
         "PARTWISE_WORKSPACE": str(folder / "workspace"),
     }
+
+
+@contextmanager
+def running(folder: Path, seconds: float = 300) -> Iterator[str]:
+    """The server as a process, until the block ends; yields its address once it answers. Its workspace is in `folder`."""
+    port, said = free_port(), folder / "airflow.log"
+    command = [sys.executable, "-m", "tests.page.airflow_server", str(folder), str(port)]
+    with said.open("wb") as output:
+        server = subprocess.Popen(command, cwd=ROOT, env=environment(folder, port), stdout=output, stderr=output)
+    with ending(server, seconds=30):
+        address, until = f"http://127.0.0.1:{port}", time.monotonic() + seconds
+        while not answers(f"{address}/api/v2/monitor/health", seconds=20):
+            if server.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"Airflow does not answer:\n{said.read_text(errors='replace')[-3000:]}")
+            time.sleep(0.3)
+        yield address
 
 
 def main(port: int) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from partwise.serve.child import free_port
-from tests.page.airflow_server import PASSWORDS, ROOT, environment
+from tests.page.airflow_server import PASSWORDS, running
 from tests.page.test_app import FILES, QUESTIONS
 from tests.page.warehouse import TEN
 
@@ -26,26 +22,8 @@ WANTED = {"table": "by_minute", "range": "2026-10-03T10:20"}
 def airflow(tmp_path_factory: pytest.TempPathFactory, model: tuple[Path, float]) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("airflow")
     shutil.copytree(model[0], folder / "workspace")
-    port = free_port()
-    said = folder / "said"
-    with open(said, "wb") as output:
-        command = [sys.executable, "-m", "tests.page.airflow_server", str(folder), str(port)]
-        server = subprocess.Popen(command, cwd=ROOT, env=environment(folder, port), stdout=output, stderr=output)
-    try:
-        address, until = f"http://127.0.0.1:{port}", time.monotonic() + 240
-        while True:
-            try:
-                if httpx.get(f"{address}/api/v2/monitor/health", timeout=20).status_code == 200:
-                    break
-            except httpx.HTTPError:
-                pass
-            assert server.poll() is None, said.read_text()[-3000:]
-            assert time.monotonic() < until, said.read_text()[-3000:]
-            time.sleep(0.3)
+    with running(folder) as address:
         yield address
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 def token(airflow: str, name: str) -> str:
