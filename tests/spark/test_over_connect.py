@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CHOSEN = [
     "tests/spark/test_commands.py::test_a_day_at_the_shell",
     "tests/spark/test_ingest.py::test_a_file_is_loaded_once_corrected_and_retracted",
-    "tests/spark/test_ingest.py::test_rows_too_old_too_new_or_expired_wait_in_quarantine_until_released",
+    "tests/spark/test_ingest_times.py::test_rows_too_old_too_new_or_expired_wait_in_quarantine_until_released",
     "tests/spark/test_ingest_foreign.py::test_every_kind_of_change_is_followed",
     "tests/spark/test_engine.py::test_a_failing_query_is_recorded_where_it_stands",
     "tests/spark/test_verify.py::test_everything_is_checked_and_nothing_differs",
