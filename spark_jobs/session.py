@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -94,7 +95,12 @@ def mean_the_same(spark: SparkSession, conf: Mapping[str, str] | None = None) ->
         there = dict(zip(wanted, known, strict=True))
     for name, value in wanted.items():
         if there.get(name) != value:
-            spark.conf.set(name, value)
+            try:
+                spark.conf.set(name, value)
+            except AnalysisException as why:
+                # What only the start of a driver settles (its memory, say) is up to whoever started it.
+                if name in MEANING or not (why.getCondition() or "").startswith("CANNOT_MODIFY"):
+                    raise
 
 
 def driver_settings(master: str, conf: Mapping[str, str] | None = None, jars: Path | None = None) -> dict[str, str]:

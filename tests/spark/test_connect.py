@@ -27,7 +27,9 @@ CLIENT = """
     from spark_jobs.digest import digests
     from spark_jobs.session import session
     from spark_jobs.stage import stage, with_part
-    spark, path = session(remote=sys.argv[1]), sys.argv[2]
+    # A workspace that was run with a driver of its own says what only that driver could take.
+    conf = {"spark.driver.memory": "4g", "spark.sql.warehouse.dir": "/x", "spark.sql.shuffle.partitions": "3"}
+    spark, path = session(remote=sys.argv[1], conf=conf), sys.argv[2]
     result = with_part(spark.sql("SELECT 'a' AS src, CAST(id AS double) AS loss FROM range(3)"), 7, 60)
     handle = storage.create(path, result.schema.json())
     staged = stage(result, handle, "one", expected=3)
@@ -39,6 +41,7 @@ CLIENT = """
         read.parts(spark, handle, Parts.single(8)).count(),
         read.foreign(spark, path, 1).count(),
         spark.conf.get("spark.sql.session.timeZone"),
+        spark.conf.get("spark.sql.shuffle.partitions"),
     ]))
 """
 
@@ -49,7 +52,7 @@ def test_a_step_over_connect(tmp_path: Path) -> None:
         command = [sys.executable, "-c", textwrap.dedent(CLIENT), url, path]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + log.read_text()
-    assert json.loads(done.stdout) == [3, 0, 3, "UTC"]
+    assert json.loads(done.stdout) == [3, 0, 3, "UTC", "3"]
     assert rows(path) == [(7, "a", 0.0), (7, "a", 1.0), (7, "a", 2.0)]
     [logged] = storage.entries(path, 0)
     assert logged.entry is not None
