@@ -3,7 +3,7 @@
 A view is told of when parts of it are ready. Until a run of it begins, nothing more is said: that run computes
 whatever is ready by then, so runs never pile up however slow they are. When a run has begun, only what became due
 after it did is news; what it leaves is told when it ends. What got lost on the way (an event, a run, a scheduler)
-is told once more after a while, unless a run of the view is queued or running.
+is told once more after a while, unless a run of the view is queued or running and does not wait for parts.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _own(graph: Graph, view: str, row: Due) -> bool:
 def to_tell(
     ready: Collection[Ready], told: Mapping[str, Told], now: float, live: Mapping[str, bool] | None = None
 ) -> list[Ready]:
-    """What is news. With `live` (whether a view has a queued or running run, or a lease), what was lost is as well."""
+    """What is news. With `live` (whether a run of a view is about to work, or a lease is held), what was lost is as well."""
     found = []
     for item in ready:
         before = told.get(item.view)

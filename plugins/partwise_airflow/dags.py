@@ -27,6 +27,7 @@ LONGEST_WAIT = timedelta(hours=12)
 #: Within a run the later task comes first, so that what was begun is finished before more is begun.
 RECONCILE_FIRST, SOURCES_FIRST = 100, 50
 LATER_FIRST = "upstream"
+SENSOR = "required_parts_exist"
 
 
 class BadDefinition(Exception):
@@ -61,7 +62,7 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], submit: Any = None
         },
     ) as dag:
         last: Any = RequiredParts(
-            task_id="required_parts_exist",
+            task_id=SENSOR,
             table=spec.name,
             workspace=spec.workspace,
             timeout=(limit or LONGEST_WAIT).total_seconds(),

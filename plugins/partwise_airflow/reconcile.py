@@ -1,7 +1,8 @@
 """The DAG that loses nothing: every minute it looks what the ledger knows and Airflow does not.
 
 Definitions are taken over, leases of dead runs are freed and their commits adopted, and views with ready parts are
-announced, unless a run of theirs is queued or running or somebody writes one of their tables.
+announced, unless a run of theirs is queued or running or somebody writes one of their tables. A run that somebody
+asked for and that waits for parts keeps nobody from working.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from partwise.ledger.holding import who
 from partwise.ledger.ledger import Ledger
 from partwise.reconcile import free_dead
 from partwise_airflow.assets import emit
-from partwise_airflow.dags import RECONCILE_FIRST, START
+from partwise_airflow.dags import RECONCILE_FIRST, SENSOR, START
 from partwise_airflow.place import ledger_at
 
 DAG_ID = "partwise_reconcile"
@@ -56,7 +57,11 @@ def tell_again(ledger: Ledger, usable: set[str], runs: Callable[[str], int]) -> 
 
 
 def live_runs(context: Any, view: str) -> int:
-    return int(context["ti"].get_dr_count(dag_id=view, states=["queued", "running"]))
+    """Runs that will compute what is due. One whose sensor is deferred may wait for half a day: it does not count."""
+    runs = int(context["ti"].get_dr_count(dag_id=view, states=["queued", "running"]))
+    if not runs:
+        return 0
+    return runs - int(context["ti"].get_ti_count(dag_id=view, task_ids=[SENSOR], states=["deferred"]))
 
 
 def reconcile_dag(spec: dict[str, Any], **_: Any) -> DAG:

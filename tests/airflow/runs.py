@@ -55,6 +55,7 @@ def main(workspace: str) -> None:
     found["nothing"] = run("partwise", "partwise_reconcile")
     found["events of nothing"] = events()
     arrive(workspace)
+    ask("a", "2030-01-01T00:00")
     found["reconcile"] = run("partwise", "partwise_reconcile")
     found["events"] = events()
     found["again"] = run("partwise", "partwise_reconcile")
@@ -68,6 +69,31 @@ def main(workspace: str) -> None:
         chosen = select(XComModel.value).where(XComModel.dag_id == "loss_report", XComModel.task_id == "report")
         found["read"] = str(session.scalars(chosen).one())
     print("FOUND " + json.dumps(found))
+
+
+def ask(view: str, part: str) -> None:
+    """A run by hand whose sensor waits for a part that does not come, as the scheduler and the triggerer leave it."""
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.settings import Session
+    from airflow.utils import timezone
+    from airflow.utils.state import DagRunState, TaskInstanceState
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    with Session() as session:
+        dag = SerializedDagModel.get(view, session=session).dag
+        run = dag.create_dagrun(
+            run_id="manual__waits",
+            run_after=timezone.utcnow(),
+            run_type=DagRunType.MANUAL,
+            triggered_by=DagRunTriggeredByType.TEST,
+            state=DagRunState.RUNNING,
+            conf={"part": part},
+            session=session,
+        )
+        for ti in run.get_task_instances(session=session):
+            if ti.task_id == "required_parts_exist":
+                ti.state = TaskInstanceState.DEFERRED
+        session.commit()
 
 
 def arrive(workspace: str) -> None:

@@ -72,6 +72,7 @@ def test_nothing_ready_emits_nothing(found: dict[str, Any]) -> None:
 def test_ready_parts_are_emitted_as_one_key_with_its_reason(found: dict[str, Any]) -> None:
     key, five = "2026-10-03T10:00..2026-10-03T10:04", "2026-10-03T10:00"
     why = f"m[{key}] arrived"
+    # A run of `a` that somebody asked for waits for a part of the future: that is no reason to leave the others.
     assert sorted(found["events"]) == [
         ["ready/a", key, {key: why}],
         ["ready/loss_by_region", five, {five: why}],
