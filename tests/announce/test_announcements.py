@@ -11,9 +11,10 @@ import pytest
 from partwise.announce.decide import GRACE, LONGEST_GRACE
 from partwise.ledger.announcements import announce, begin, ends_quietly, forget, told
 from partwise.ledger.commit import Content, Entry
+from partwise.ledger.define import request
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
-from partwise.parts import Reference
+from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 
 SAME = (Input("s", Reference.same()),)
@@ -178,6 +179,23 @@ def test_a_run_with_nothing_to_do_makes_room_for_the_next(ledger: Ledger) -> Non
         forget(w, "v", None)
     arrive(ledger, 1, "b")
     assert "v" in announce(ledger, T)
+
+
+def test_what_is_repaired_by_hand_is_announced_once_it_is_asked_for() -> None:
+    ledger = in_memory()
+    graph = Graph.of([GRAPH["s"], Table("v", "view", 60, "v1", SAME, SAME, repair="manual")])
+    ledger.define(graph, T)
+    arrive(ledger, 0, "a")
+    assert "v" in announce(ledger, T), "its first content is not a repair"
+    start(ledger, "v", "r1")
+    build(ledger, "v")
+    announce(ledger, T, ended=("v", "r1"))
+    arrive(ledger, 0, "corrected")
+    assert announce(ledger, T + 1) == {}
+    assert announce(ledger, T + 1000, live={}) == {}, "nor does the reconciler"
+    with ledger.database.writing(T + 1000) as w:
+        request(w, graph, "v", Parts.single(0))
+    assert announce(ledger, T + 1000) == {"v": {KEY: "requested"}}
 
 
 def test_views_that_cannot_be_used_are_not_told_of(ledger: Ledger) -> None:
