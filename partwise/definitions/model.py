@@ -237,7 +237,12 @@ class ViewDocument(_Strict):
         "computed from what is there, and again when they are done. Default: an hour, or the length of a part if that "
         "is longer.",
     )
-    timeout: Duration | None = Field(None, description="A step of this view that takes longer is stopped.")
+    timeout: Duration | None = Field(
+        None,
+        description="In Airflow, a task that computes this view and takes longer is stopped and tried again, in "
+        "backfills too (default: 2 hours), and a run that waits longer for the parts it requires fails (default: 12 "
+        "hours).",
+    )
     checks: list[dict[str, Any]] = _Checks
     owner: str | None = _Owner
     tags: list[str] = _Tags

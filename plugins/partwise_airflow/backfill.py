@@ -31,6 +31,8 @@ from partwise_airflow.place import ledger_at
 from partwise_airflow.step import CONNECT, POOL, RETRIES, by, passed
 
 DAG_ID = "partwise_backfill"
+#: Of tasks that need no Spark: a worker may die, the ledger may be away for a moment.
+LEDGER_RETRIES: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}
 
 
 class PlanBackfill(BaseOperator):
@@ -48,22 +50,28 @@ class PlanBackfill(BaseOperator):
             graph = ledger.graph()
             if form["table"] not in graph.tables:
                 raise AirflowFailException(f"There is no view {form['table']}.")
-            before = _interrupted(ledger, form["resume"]) if form.get("resume") else None
+            holder = f"airflow:{context['run_id']}"
+            before = _mine(ledger, holder)
+            if before is None and form.get("resume"):
+                before = _interrupted(ledger, form["resume"])
             asked, follows = _meant(ledger, graph, form) if before is None else _left(ledger, before)
             for line in plan_lines(graph, asked, follows):
                 self.log.info("%s", line)
             if form["dry_run"]:
                 self.log.info("This was a dry run: nothing is done.")
                 return {"number": None, "waves": []}
-            holder = f"airflow:{context['run_id']}"
             with ledger.database.writing(time.time()) as w:
                 try:
                     if before is None:
                         begun = backfills.begin(w, graph, asked, form["downstream"], holder, is_dead)
+                    elif before.holder == holder and before.alive(w.at, is_dead):
+                        begun = before
+                        backfills.beat(w, begun.number)
                     else:
                         begun = backfills.go_on(w, graph, before.number, holder, is_dead)
                 except Over:
-                    raise AirflowFailException(f"Backfill {form['resume']} has come to its end meanwhile.") from None
+                    number = before.number if before is not None else form["resume"]
+                    raise AirflowFailException(f"Backfill {number} has come to its end meanwhile.") from None
                 except Overlaps as why:
                     other = why.other.text(graph)
                     raise AirflowFailException(f"{other} is at work on some of these parts; wait for it.") from None
@@ -83,6 +91,12 @@ def _meant(ledger: Ledger, graph: Graph, form: Mapping[str, Any]) -> tuple[Asked
         except BadRange as why:
             raise AirflowFailException(str(why)) from None
         return asked, closure(graph, world.start, world.existing, asked.scope, form["downstream"])
+
+
+def _mine(ledger: Ledger, holder: str) -> Backfill | None:
+    """What an earlier try of this task has begun: it died before Airflow knew, or somebody cleared it."""
+    with ledger.database.reading() as r:
+        return next((each for each in backfills.unfinished(r) if each.holder == holder), None)
 
 
 def _interrupted(ledger: Ledger, number: int) -> Backfill:
@@ -177,6 +191,12 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
     class Step(PySparkOperator):
         submitted: Any = None
 
+        def __init__(self, **kwargs: Any) -> None:
+            # One mapped task for all tables: each of them has the timeout of its view.
+            if seconds := spec.get("timeouts", {}).get((kwargs.get("op_kwargs") or {}).get("name")):
+                kwargs["execution_timeout"] = timedelta(seconds=seconds)
+            super().__init__(**kwargs)
+
         def execute(self, context: Any) -> Any:
             step = json.loads(self.op_kwargs["step"]) | {"by": by(context)}
             self.op_kwargs = {**self.op_kwargs, "step": json.dumps(step)}
@@ -221,11 +241,11 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
             "dry_run": Param(False, type="boolean", title="Dry run", description="Only says what would be done"),
         },
     ) as dag:
-        last: Any = PlanBackfill(task_id="plan", workspace=workspace, depth=depth)
+        last: Any = PlanBackfill(task_id="plan", workspace=workspace, depth=depth, **LEDGER_RETRIES)
         plan = last
         for at in range(depth):
 
-            @task(task_id=f"wave_{at + 1}", trigger_rule="none_failed")
+            @task(task_id=f"wave_{at + 1}", trigger_rule="none_failed", **LEDGER_RETRIES)
             def wave(planned: dict[str, Any], at: int = at) -> list[dict[str, str]]:
                 tables = planned["waves"][at] if at < len(planned["waves"]) else []
                 base = {"workspace": workspace, "backfill": planned["number"]}
@@ -243,7 +263,5 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
                 execution_timeout=LONGEST_STEP,
                 **RETRIES,
             ).expand(op_kwargs=steps)
-        last >> ReportBackfill(
-            task_id="report", workspace=workspace, trigger_rule="all_done", retries=2, retry_delay=timedelta(seconds=5)
-        )
+        last >> ReportBackfill(task_id="report", workspace=workspace, trigger_rule="all_done", **LEDGER_RETRIES)
     return dag

@@ -75,9 +75,11 @@ def render(workspace: Workspace) -> dict[str, str]:
     tables = [name for name in graph.order if graph[name].helper_of is None and graph[name].kind == "view"]
     views = [table for table in definitions.usable.values() if isinstance(table, View)]
     submitted = sorted(view.name for view in views if _engine(workspace, view) == "submit")
+    limits = {view.name: view.timeout for view in views if view.timeout}
+    backfill = {"workspace": where, "depth": depth, "tables": tables, "submit": submitted, "timeouts": limits}
     for module, name, own in (
         ("reconcile", "reconcile_dag", {"workspace": where}),
-        ("backfill", "backfill_dag", {"workspace": where, "depth": depth, "tables": tables, "submit": submitted}),
+        ("backfill", "backfill_dag", backfill),
         ("upkeep", "upkeep_dag", {"workspace": where}),
     ):
         text = _UPKEEP.format(module=module, name=name, spec=_literal(own))

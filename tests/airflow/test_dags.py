@@ -253,3 +253,16 @@ def test_the_bundle_writes_what_changed_and_removes_what_is_gone(workspace: Path
     write(folder, {"a.py": "1", "c.py": "3"})
     assert (folder / "a.py").stat().st_mtime_ns == before
     assert sorted(path.name for path in folder.iterdir()) == ["a.py", "c.py"]
+
+
+def test_every_table_of_a_backfill_has_the_timeout_of_its_view(workspace: Path) -> None:
+    steps = parsed(workspace, "partwise_backfill").get_task("compute_1")
+
+    def limit(table: str) -> float:
+        return float(steps.unmap({"op_kwargs": {"step": "{}", "name": table}}).execution_timeout.total_seconds())
+
+    assert (limit("a"), limit("b")) == (1200, 7200)
+
+
+def test_a_task_of_a_backfill_that_dies_is_tried_again(workspace: Path) -> None:
+    assert all(task.retries > 0 for task in parsed(workspace, "partwise_backfill").tasks)
