@@ -94,7 +94,8 @@ def test_the_task_computes_from_a_delta_table_of_others_and_says_what_failed(
         exec(render(open_workspace(str(place.folder)))["total.py"], found)
         run = SimpleNamespace(conf=None, partition_key=None, run_type="asset_triggered")
         task = found["dag"].get_task("total")
-        task.execute({"dag_run": run, "params": {"part": None}, "run_id": "r", "ti": None})
+        ti = SimpleNamespace(dag_id="total", task_id="total", map_index=-1)
+        task.execute({"dag_run": run, "params": {"part": None}, "run_id": "r", "ti": ti})
 
     deliver((0, 1), (0, 2), (1, 4), (2, 0))
     run()
