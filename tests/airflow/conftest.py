@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.airflow.product import Product
+    from tests.airflow.worker import Airflow
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = tempfile.mkdtemp(prefix="partwise-airflow-")
@@ -48,6 +51,23 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield found
     finally:
         found.stop()
+
+
+@pytest.fixture
+def airflow(
+    request: pytest.FixtureRequest, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> Airflow:
+    """The DEFINITIONS of a test's file as DAGs, and a worker for them."""
+    from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
+
+    from tests.airflow.worker import Airflow
+
+    monkeypatch.setattr(
+        PySparkOperator, "execute_callable", lambda task: task.python_callable(**task.op_kwargs, spark=spark)
+    )
+    monkeypatch.setenv("PARTWISE_WORKSPACE", str(tmp_path / "ws"))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_CONNECT", '{"conn_type": "spark"}')  # no Connect server to wait for
+    return Airflow(tmp_path / "ws", spark, request.module.DEFINITIONS)
 
 
 DEFINITIONS = """

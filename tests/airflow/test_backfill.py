@@ -5,8 +5,6 @@ Only the session is not the connection's: it is the one that all tests share.
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +16,7 @@ from pyspark.sql import SparkSession
 from partwise.ledger import backfills
 from partwise.workspace import open_workspace
 from spark_jobs import airflow_step
-from spark_jobs.engine import Engine
-from spark_jobs.verify import verify
+from tests.spark.place import Place
 
 pytestmark = pytest.mark.spark
 
@@ -47,26 +44,8 @@ update: SELECT t.x + v.x AS x FROM total[j-1] t CROSS JOIN v[j] v
 """
 
 
-class Place:
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder, self.spark = folder, spark
-        (folder / "view_defs").mkdir(parents=True)
-        (folder / "landing").mkdir()
-        (folder / "partwise.yaml").touch()
-        (folder / "view_defs" / "all.yaml").write_text(DEFINITIONS)
-
-    def step(self, table: str, **more: Any) -> str:
-        return json.dumps({"workspace": str(self.folder), "table": table, "run": "r", **more})
-
-    def load(self, name: str, *rows: tuple[int, int]) -> None:
-        file = self.folder / "landing" / f"{name}.csv"
-        file.write_text("at,x\n" + "".join(f"{DAY.replace('T', ' ')}{minute:02d}:00,{x}\n" for minute, x in rows))
-        os.utime(file, (time.time() - 60, time.time() - 60))
-        airflow_step.load_source(self.step("s"), self.spark)
-
-    def run(self, *tables: str) -> None:
-        for table in tables:
-            airflow_step.run_table(self.step(table), self.spark)
+class Backfills(Place):
+    """Tasks of the backfill's DAG, one after the other."""
 
     def plan(self, **form: Any) -> dict[str, Any]:
         from partwise_airflow.backfill import PlanBackfill
@@ -94,21 +73,14 @@ class Place:
             backfills.finish(w, number, False)
         ledger.database.close()
 
-    def different(self) -> Any:
-        workspace = open_workspace(str(self.folder))
-        ledger = workspace.open_ledger(time.time())
-        try:
-            return verify(Engine(self.spark, ledger, workspace.load(), workspace.warehouse)).different
-        finally:
-            ledger.database.close()
-
 
 def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_others_repair(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = Place(tmp_path / "ws", spark)
+    place = Backfills(tmp_path / "ws", spark, DEFINITIONS)
     place.load("a", *((minute, minute + 1) for minute in range(7)))
-    place.run("v", "w", "total")
+    for name in ("v", "w", "total"):
+        place.run(name)
     place.load("late", (0, 10), (4, 10))
     # Steps of two parts; a run of the view itself would do one of them and leave the rest to the next run.
     (place.folder / "partwise.yaml").write_text("chunk_parts: 2\n")
@@ -127,10 +99,11 @@ def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_othe
         in capsys.readouterr().out
     )
     monkeypatch.setattr(airflow_step, "ROUNDS", 10)
-    place.run("v", "total")
+    for name in ("v", "total"):
+        place.run(name)
     # One that was stopped before its first step goes on, with all that it asked for.
     number = place.plan(table="w", range=f"{DAY}04..{DAY}05")["number"]
     place.stop(number)
     steps, report = place.backfill(table="w", range="", resume=number)
     assert report == [{"table": "w", "recomputed": "2", "changed": "1", "unchanged": "1", "left": "0"}]
-    assert place.different() == ()
+    assert place.verified().different == ()

@@ -19,7 +19,7 @@ from partwise.ledger.runs import existing
 from partwise.reading import read
 from partwise.workspace import open_workspace
 from spark_jobs import airflow_step, airflow_submit
-from tests.spark.test_airflow_step import Place
+from tests.spark.place import Place
 
 DEFINITIONS = """
 source: s
@@ -75,8 +75,7 @@ def test_the_task_computes_from_a_delta_table_of_others_and_says_what_failed(
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    place = Place(tmp_path / "ws", spark)
-    (place.folder / "view_defs" / "all.yaml").write_text(DEFINITIONS)
+    place = Place(tmp_path / "ws", spark, DEFINITIONS)
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_SUBMIT", '{"conn_type": "spark", "host": "local[1]"}')
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from partwise.workspace import open_workspace
 from spark_jobs import airflow_step
+from tests.spark.place import Place
 
 pytestmark = pytest.mark.spark
 
@@ -21,12 +19,12 @@ DEFINITIONS = """
 source: s
 part: 1 minute
 time: at
-columns: {at: timestamp, v: int}
+columns: {at: timestamp, x: int}
 files: landing/*.csv
 ---
 view: inverse
 part: 1 minute
-update: SELECT 100 div v AS x FROM s[j]
+update: SELECT 100 div x AS x FROM s[j]
 ---
 view: after
 part: 1 minute
@@ -34,32 +32,9 @@ update: SELECT SUM(x) AS x FROM inverse[j]
 """
 
 
-class Place:
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder, self.spark = folder, spark
-        (folder / "view_defs").mkdir(parents=True)
-        (folder / "landing").mkdir()
-        (folder / "partwise.yaml").touch()
-        (folder / "view_defs" / "all.yaml").write_text(DEFINITIONS)
-
-    def land(self, name: str, *values: tuple[int, int]) -> None:
-        file = self.folder / "landing" / f"{name}.csv"
-        file.write_text("at,v\n" + "".join(f"2026-10-03T10:{minute:02d}:00,{v}\n" for minute, v in values))
-        os.utime(file, (time.time() - 60, time.time() - 60))
-
-    def step(self, table: str, **more: Any) -> str:
-        return json.dumps({"workspace": str(self.folder), "table": table, "run": "r", **more})
-
-    def load(self) -> dict[str, Any]:
-        return airflow_step.load_source(self.step("s"), self.spark)
-
-    def run(self, table: str, **more: Any) -> dict[str, Any]:
-        return airflow_step.run_table(self.step(table, **more), self.spark)
-
-
 @pytest.fixture
 def place(tmp_path: Path, spark: SparkSession) -> Place:
-    return Place(tmp_path / "ws", spark)
+    return Place(tmp_path / "ws", spark, DEFINITIONS)
 
 
 def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) -> None:
@@ -150,7 +125,7 @@ WINDOW = """
 ---
 view: w
 part: 1 minute
-query: SELECT SUM(v) AS s FROM s [WINDOW 2 minutes]
+query: SELECT SUM(x) AS s FROM s [WINDOW 2 minutes]
 """
 
 
