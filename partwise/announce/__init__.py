@@ -2,6 +2,7 @@
 
 from partwise.announce.decide import GRACE, Ready, Told, ready_views, to_tell
 from partwise.announce.keys import coalesced, key_text, keys_of, parse_key
+from partwise.announce.left import not_computed
 from partwise.announce.waiting import Waiting, waiting_for
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "coalesced",
     "key_text",
     "keys_of",
+    "not_computed",
     "parse_key",
     "ready_views",
     "to_tell",

@@ -6,6 +6,7 @@ What Spark does with it is a function of `spark_jobs` that the DAG file hands in
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,9 @@ from airflow.sdk.exceptions import (
     DownstreamTasksSkipped,
 )
 
+from partwise.announce import not_computed
+from partwise.ledger.facts import LedgerFacts
+from partwise.parts import parse_range
 from partwise_airflow.asked import Asked, asked_of
 from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
@@ -66,6 +70,8 @@ class SparkStep(PySparkOperator):
         self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context, ends="announce")}
         wait_for_driver(self.conn_id)
         report = passed(super().execute(context))
+        if self.table == self.view:
+            computed(self.workspace, self.view, asked)
         if report.get("quiet"):
             # Nothing to tell: no process is started for that. Whoever skips other tasks has to keep the report itself.
             context["ti"].xcom_push("return_value", report)
@@ -78,6 +84,21 @@ def requested(workspace: str | None, view: str, asked: Asked) -> None:
     if asked.requested and asked.parts is not None:
         with ledger_at(workspace, take_over=True) as (_, ledger):
             request(ledger, view, asked.parts)
+
+
+def computed(workspace: str | None, view: str, asked: Asked) -> None:
+    """After the last step of a run: raises, to be tried again, if what somebody asked for still waits for something.
+
+    The sensor saw that what it requires exists; part of that may be about to be computed anew.
+    """
+    if asked.requested and asked.parts is not None:
+        with ledger_at(workspace) as (_, ledger):
+            graph = ledger.graph()
+            span = parse_range(asked.parts, graph[view].length)
+            with ledger.database.reading() as r:
+                left = not_computed(graph, LedgerFacts(r), view, span, time.time())
+        if left:
+            raise AirflowException(left)
 
 
 def by(context: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from partwise.parts import part_text
 from partwise.workspace import open_workspace
 from partwise_airflow.asked import asked_of
 from partwise_airflow.place import ledger_at
-from partwise_airflow.step import POOL, RETRIES, requested, step_of
+from partwise_airflow.step import POOL, RETRIES, computed, requested, step_of
 
 SUBMIT = "spark_submit"
 #: What Spark needs, for a master and the settings of a workspace.
@@ -66,6 +66,8 @@ class SubmitStep(SparkSubmitOperator):
             # spark-submit says only that it failed; the ledger knows whether the query did, and why.
             say_why(self.workspace, self.table, began)
             raise
+        if self.table == self.view:
+            computed(self.workspace, self.view, asked)
 
 
 class Submitted:
