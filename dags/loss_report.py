@@ -1,7 +1,7 @@
 """An example of a DAG written by hand: it waits for a part of a view, then reads it.
 
-Trigger it from Airflow's UI with any part of `loss_by_region`. While the part is missing, the log of the first task
-says what it waits for, and no worker is kept busy.
+Trigger it from Airflow's UI as it is for the newest part of `loss_by_region`, or with any part. While the part is
+missing, the log of `wait` says what it waits for, and no worker is kept busy.
 """
 
 from __future__ import annotations
@@ -16,9 +16,24 @@ with DAG(
     doc_md=__doc__,
     schedule=None,
     tags=["example"],
-    params={"part": Param("2026-10-03T10:05", type="string", title="Part of loss_by_region")},
+    params={
+        "part": Param(
+            None,
+            type=["null", "string"],
+            title="Part of loss_by_region",
+            description="For example 2026-10-03T10:05. Empty: the newest one.",
+        )
+    },
 ) as dag:
-    wait = PartsSensor(task_id="wait", table="loss_by_region", parts="{{ params.part }}", timeout=3600)
+
+    @task
+    def choose(part: str) -> str:
+        from partwise.reading import read
+
+        return part or read("SELECT strftime(MAX(part_timestamp), '%Y-%m-%dT%H:%M') FROM loss_by_region").rows[0][0]
+
+    part = choose("{{ params.part or '' }}")
+    wait = PartsSensor(task_id="wait", table="loss_by_region", parts=part, timeout=3600)
 
     @task
     def report(part: str) -> list[str]:
@@ -29,4 +44,4 @@ with DAG(
         print("\n".join(lines))
         return lines
 
-    wait >> report("{{ params.part }}")
+    wait >> report(part)

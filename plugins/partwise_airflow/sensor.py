@@ -24,9 +24,10 @@ class PartsSensor(BaseSensorOperator):
 
     `parts` is a part or a range as in commands (`2026-10-03T10:05`, `A..B`), and may be a template.
     With `required_by=True` it waits for what these parts of the view `table` require, not for the parts themselves.
+    Among the rendered fields of a run `waits` says what is missing.
     """
 
-    template_fields = ("table", "parts")
+    template_fields = ("table", "parts", "waits")
     ui_color = "#e3dcf0"
 
     def __init__(
@@ -41,6 +42,18 @@ class PartsSensor(BaseSensorOperator):
     ) -> None:
         super().__init__(poke_interval=poke_interval, **kwargs)
         self.table, self.parts, self.required_by, self.workspace = table, parts, required_by, workspace
+        self.waits = ""
+
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        # Airflow stores rendered fields before the task is executed, and not again when it waits.
+        super().render_template_fields(context, jinja_env)
+        self.waits = self._said(self.parts)
+
+    def _said(self, parts: str) -> str:
+        try:
+            return look(self.workspace, self.table, parts, own=not self.required_by).text
+        except Exception as why:  # whatever is wrong is wrong when the task is executed, and told there
+            return str(why)
 
     def execute(self, context: Any) -> str:
         self._wait(self.parts)
@@ -83,10 +96,16 @@ class RequiredParts(PartsSensor):
     requires. If another run has done it already, this one ends here. Whoever asks for a part waits for what it requires.
     """
 
-    template_fields = ()
+    template_fields = ()  # what is rendered is stored, by a call of the API: only where somebody may wait and look
 
     def __init__(self, *, table: str, **kwargs: Any) -> None:
         super().__init__(table=table, parts="", required_by=True, **kwargs)
+
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        asked = asked_of(context)
+        if asked.requested and asked.parts is not None:
+            self.template_fields = ("waits",)
+            self.waits = self._said(asked.parts)
 
     def execute(self, context: Any) -> str:
         asked = asked_of(context)

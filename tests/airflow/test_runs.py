@@ -91,9 +91,12 @@ def test_a_dry_run_of_the_backfill_computes_nothing(found: dict[str, Any]) -> No
     assert {states[name] for name in states if name.startswith("compute")} == {"skipped"}
 
 
-def test_the_example_of_a_dag_written_by_hand_waits_and_reads(found: dict[str, Any]) -> None:
-    assert found["report"] == {"wait": "success", "report": "success"}
-    assert "north: 2.50" in found["read"]
+@pytest.mark.parametrize("part", ["asked for", "newest"])
+def test_the_example_of_a_dag_written_by_hand_waits_and_reads(found: dict[str, Any], part: str) -> None:
+    report = found[f"report of {part}"]
+    assert report["states"] == {"choose": "success", "wait": "success", "report": "success"}
+    assert report["waits"] == "loss_by_region[2026-10-03T10:00] exists"
+    assert "north: 2.50" in report["read"]
 
 
 def test_the_nightly_upkeep_does_all_it_can_and_fails_if_a_command_did(found: dict[str, Any]) -> None:

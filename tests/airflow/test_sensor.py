@@ -51,6 +51,37 @@ def test_it_waits_without_a_worker_and_says_for_what(workspace: Path) -> None:
     assert deferred.value.timeout.total_seconds() == 99
 
 
+def rendered(task: Any, given: Any) -> dict[str, Any]:
+    """What Airflow stores before it executes the task."""
+    from airflow.sdk.execution_time.task_runner import _serialize_rendered_fields
+
+    copy = task.prepare_for_execution()
+    copy.render_template_fields(given)
+    return _serialize_rendered_fields(copy)
+
+
+def test_the_rendered_fields_say_for_what(workspace: Path) -> None:
+    arrive(workspace, "00")
+    waiting = sensor(workspace, table="m", parts="2026-10-03T10:{{ minute }}")
+    assert rendered(waiting, {"minute": "01"}) == {
+        "table": "m",
+        "parts": "2026-10-03T10:01",
+        "waits": "m[2026-10-03T10:01] waits: m 0/1, missing 10:01",
+    }
+    assert "'yesterday' is not a time" in rendered(sensor(workspace, table="m", parts="yesterday"), {})["waits"]
+
+
+def test_a_view_renders_a_reason_only_where_somebody_asked(workspace: Path) -> None:
+    """Of runs that events make nothing is stored: that would be a call of the API for each of them."""
+    from partwise_airflow.sensor import RequiredParts
+
+    arrive(workspace, "00")
+    first = RequiredParts(task_id="required_parts_exist", table="a", workspace=str(workspace))
+    by_hand = context({"part": "2026-10-03T10:01"}, kind="manual")
+    assert rendered(first, by_hand) == {"waits": "a[2026-10-03T10:01] waits: m 0/1, missing 10:01"}
+    assert rendered(first, context(key="2026-10-03T10:00")) == {}
+
+
 def test_the_trigger_fires_when_the_last_part_arrives(workspace: Path) -> None:
     from partwise_airflow.trigger import PartsTrigger
 
