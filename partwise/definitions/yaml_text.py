@@ -90,6 +90,13 @@ def documents(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:end]
 
 
+def document_at(text: str, line: int) -> str:
+    """The document that a line (from 1) belongs to, without the marks that separate it from others."""
+    at = sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
+    found = next((piece for start, piece in documents(text) if start <= at < start + len(piece)), "")
+    return re.sub(r"\A---[ \t]*\n", "", found).strip("\n")
+
+
 def compose(text: str, offset: int = 0) -> list[Node]:
     """The documents of one piece of text (normally one), with offsets counted from `offset`. Raises YamlProblem."""
     if len(text) > _LONGEST_FILE:

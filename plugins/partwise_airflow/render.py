@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from pprint import pformat
 from typing import Any
 
 from partwise.definitions import Definitions, Dimension, Problem, Source, View, load
+from partwise.definitions.yaml_text import document_at
 from partwise.parts import duration_text
 from partwise.settled import settled
 from partwise.tables import Graph, Input
@@ -59,17 +62,19 @@ def render(workspace: Workspace) -> dict[str, str]:
     """File names with their contents. Never raises for what stands in a definition; LedgerProblem, though."""
     definitions = _definitions(workspace)
     graph, where = definitions.graph(), str(workspace.folder.absolute())
+    texts = _texts(definitions)
     found: dict[str, str] = {}
     for name, table in definitions.tables.items():
         file = _relative(table.place.file, workspace)
         if name not in definitions.usable:
             continue
+        written = _written(file, document_at(texts.get(table.place.file, ""), table.place.line))
         if isinstance(table, View):
-            spec = _view(where, definitions, graph, table, _engine(workspace, table))
+            spec = _view(where, definitions, graph, table, written, _engine(workspace, table))
             found[f"{name}.py"] = _stub(f"view {name}", file, _VIEW, spec)
         else:
             kind = "source" if isinstance(table, Source) else "dimension"
-            found[f"{name}.py"] = _stub(f"{kind} {name}", file, _SOURCE, _source(where, kind, table))
+            found[f"{name}.py"] = _stub(f"{kind} {name}", file, _SOURCE, _source(where, kind, table, written))
     found |= dict(_broken(workspace, definitions))
     depth = _depth(graph)
     tables = [name for name in graph.order if graph[name].helper_of is None and graph[name].kind == "view"]
@@ -113,7 +118,23 @@ def _literal(raw: Mapping[str, Any]) -> str:
     return pformat(plain, width=110, sort_dicts=False).replace("\n", "\n    ")
 
 
-def _view(where: str, definitions: Definitions, graph: Graph, view: View, engine: str) -> ViewSpec:
+def _texts(definitions: Definitions) -> dict[str, str]:
+    """The files as they are written, for people."""
+    found = {}
+    for file in {table.place.file for table in definitions.usable.values()}:
+        try:
+            found[file] = Path(file).read_text(encoding="utf-8-sig", errors="replace")
+        except OSError:
+            pass  # it has just gone: the next look finds no table in it either
+    return found
+
+
+def _written(file: str, text: str) -> str:
+    """Whatever is changed in a definition changes this, and with it the version of its DAG."""
+    return f"Defined in `{file}`:\n\n{_code(text, 'yaml')}"
+
+
+def _view(where: str, definitions: Definitions, graph: Graph, view: View, written: str, engine: str) -> ViewSpec:
     helpers = [name for name in graph.order if graph[name].helper_of == view.name]
     tables = tuple(TableSpec(name, graph[name].length) for name in (*helpers, view.name))
     return ViewSpec(
@@ -121,7 +142,7 @@ def _view(where: str, definitions: Definitions, graph: Graph, view: View, engine
         tables=tables,
         workspace=where,
         description=view.description or f"View {view.name}",
-        docs=_view_docs(definitions, graph, view, helpers),
+        docs=_view_docs(definitions, graph, view, helpers, written),
         owner=view.owner or "partwise",
         tags=view.tags,
         engine=engine,
@@ -129,16 +150,16 @@ def _view(where: str, definitions: Definitions, graph: Graph, view: View, engine
     )
 
 
-def _view_docs(definitions: Definitions, graph: Graph, view: View, helpers: list[str]) -> str:
-    told = [f"### {view.name}", view.description or "", f"Parts of {duration_text(view.part)}."]
+def _view_docs(definitions: Definitions, graph: Graph, view: View, helpers: list[str], written: str) -> str:
+    told = [f"### {view.name}", view.description or "", f"Parts of {duration_text(view.part)}.", written]
     for name in (*helpers, view.name):
         table = definitions.usable[name]
         assert isinstance(table, View)
         what = "helper, generated" if name in helpers else "view"
         told.append(f"#### {name} ({what})")
         told.append(f"Requires: {', '.join(_general(item) for item in graph[name].inputs) or 'nothing'}")
-        if name == view.name and view.query is not None:
-            told += ["Query:", _code(view.query.text)]
+        if view.query is None:
+            continue  # nothing is generated: what runs stands in the definition
         if table.initialize is not None:
             told += ["For the first part:", _code(table.initialize.text)]
         if table.update is not None:
@@ -147,20 +168,20 @@ def _view_docs(definitions: Definitions, graph: Graph, view: View, helpers: list
     return "\n\n".join(text for text in told if text)
 
 
-def _code(text: str) -> str:
-    return f"```sql\n{text.rstrip()}\n```"
+def _code(text: str, language: str = "sql") -> str:
+    return f"```{language}\n{text.rstrip()}\n```"
 
 
 def _general(item: Input) -> str:
     return f"`{item.table}` (all of it)" if item.reference is None else f"`{item.table}{item.reference.text()}`"
 
 
-def _source(where: str, kind: str, table: Source | Dimension) -> SourceSpec:
+def _source(where: str, kind: str, table: Source | Dimension, written: str) -> SourceSpec:
     origin = ", ".join(f"`{pattern}`" for pattern in table.files) or f"the Delta table `{table.delta}`"
     told = [f"### {table.name}", table.description or "", f"Loaded from {origin}."]
     if isinstance(table, Source):
         told.append(f"Parts of {duration_text(table.part)}, by `{table.time.column}`.")
-    told.append(f"`partwise status {table.name}` shows its state.")
+    told += [written, f"`partwise status {table.name}` shows its state."]
     return SourceSpec(
         name=table.name,
         kind=kind,
@@ -179,9 +200,13 @@ def _broken(workspace: Workspace, definitions: Definitions) -> Iterator[tuple[st
     for problem in definitions.problems:
         if problem.severity == "error":
             files.setdefault(problem.file, []).append(problem)
+    names = Counter(_file_name(_relative(file, workspace)) for file in files)
     for file, problems in files.items():
         shown = _relative(file, workspace)
-        yield f"{_file_name(shown)}.py", _failing(shown, shown, [_problem(p, workspace) for p in problems])
+        name = _file_name(shown)
+        if names[name] > 1:  # x-y.yaml and x_y.yaml: each has an import error of its own
+            name = f"{name}_{hashlib.sha256(shown.encode()).hexdigest()[:8]}"
+        yield f"{name}.py", _failing(shown, shown, [_problem(p, workspace) for p in problems])
     named = {problem.table.lower() for found in files.values() for problem in found if problem.table}
     for name, table in definitions.tables.items():
         if name not in definitions.usable and name.lower() not in named:

@@ -235,12 +235,51 @@ def test_what_reads_a_broken_table_says_so_and_the_rest_goes_on(workspace: Path)
         exec(compile(found["b.py"], "stub", "exec"), {})
 
 
-def test_a_changed_definition_changes_its_own_file_only(workspace: Path) -> None:
+@pytest.mark.parametrize(
+    "name, old, new",
+    [
+        ("a", "Sum per node", "Sums of nodes"),
+        ("a", "tags: [sums]", "keep: 30 days"),
+        ("a", "tags: [sums]", "tags: [sums]\nrepair: manual"),
+        ("a", "tags: [sums]", "tags: [sums]\nstart: 2026-10-03T10:00"),
+        ("a", "tags: [sums]", "tags: [sums]\npatience: 5 minutes"),
+        ("a", "tags: [sums]", "tags: [sums]\nchecks: [{expect_column_values_to_not_be_null: {column: total}}]"),
+        ("m", "poll: 10 seconds", "poll: 20 seconds"),
+        ("m", "poll: 10 seconds", "poll: 10 seconds\nclose: {delay: 5 minutes}"),
+        ("m", "poll: 10 seconds", "poll: 10 seconds\nlate: {accept: 1 day}"),
+        ("m", "loss: double}", "loss: double, more: int}"),
+        ("nodes", "region: string}", "region: string, more: int}"),
+    ],
+)
+def test_a_changed_definition_changes_its_own_file_only(workspace: Path, name: str, old: str, new: str) -> None:
+    """A changed file is a new version of the DAG."""
     before = stubs(workspace)
     file = workspace / "view_defs" / "all.yaml"
-    file.write_text(file.read_text().replace("Sum per node", "Sums of nodes"))
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
     after = stubs(workspace)
-    assert [name for name in before if before[name] != after[name]] == ["a.py"]
+    assert [each for each in before if before[each] != after[each]] == [f"{name}.py"]
+    assert new.splitlines()[-1] in parsed(workspace, name).doc_md, "and its documentation shows it"
+
+
+def test_the_documentation_shows_the_definition_as_written_and_what_is_generated(workspace: Path) -> None:
+    docs = parsed(workspace, "w").doc_md
+    assert "Defined in `view_defs/all.yaml`:\n\n```yaml\nview: w\npart: 1 minute\nquery: |" in docs
+    assert "view: heavy" not in docs, "of its own document only"
+    assert docs.count("[WINDOW 3 minutes]") == 1
+    assert "For part j:" in docs
+    plain = parsed(workspace, "a").doc_md
+    assert plain.count("FROM m[j]") == 1, "what is not generated is shown once"
+
+
+def test_bad_files_with_names_alike_have_an_import_error_each(workspace: Path) -> None:
+    for at, name in enumerate(("x-y", "x_y", "z")):
+        (workspace / "view_defs" / f"{name}.yaml").write_text(f"view: bad{at}\npart: 1 minute\nupdate: 1\n")
+    found = {file: text for file, text in stubs(workspace).items() if "_problems" in file}
+    assert len(found) == 3
+    assert "view_defs_z_yaml_problems.py" in found
+    for name in ("x-y", "x_y", "z"):
+        assert sum(f"view_defs/{name}.yaml:" in text for text in found.values()) == 1
 
 
 def test_the_bundle_writes_what_changed_and_removes_what_is_gone(workspace: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from partwise.definitions import View, load_texts
 from partwise.definitions.places import placed
-from partwise.definitions.yaml_text import File, compose
+from partwise.definitions.yaml_text import File, compose, document_at
 
 SOURCE = "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, src: string}\nfiles: a.csv\n---\n"
 
@@ -61,3 +61,11 @@ def test_engines_report_lines_and_columns() -> None:
 def test_a_file_with_a_mark_at_its_start() -> None:
     found = load_texts({"a.yaml": b"\xef\xbb\xbfveiw: a\n"})
     assert [(p.line, p.column, p.code) for p in found.problems] == [(1, 1, "not-a-definition")]
+
+
+def test_the_document_of_a_line() -> None:
+    text = "# of all\nview: a\npart: 60\n--- # second\nview: b\n---\nview: c\n\n"
+    assert [document_at(text, line) for line in (1, 3)] == ["# of all\nview: a\npart: 60"] * 2
+    assert document_at(text, 5) == "--- # second\nview: b"
+    assert document_at(text, 7) == "view: c"
+    assert document_at(text, 99) == ""
