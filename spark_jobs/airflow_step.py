@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from partwise.parts import Parts
+    from partwise.plan.model import Failure
     from partwise.workspace import Workspace
     from spark_jobs.engine import Engine
     from spark_jobs.step import Report
@@ -117,7 +118,7 @@ def _nothing(table: str) -> dict[str, Any]:
 def _compute(
     engine: Engine, table: str, parts: Parts | Callable[[], Parts] | None, steps: Iterator[Report]
 ) -> dict[str, Any]:
-    """Carry out steps of one table; `parts` are those whose failures matter."""
+    """Carry out steps of one table; failures of `parts` matter even if they are older than this run."""
     from partwise.parts import part_text
 
     length = engine.definitions.graph()[table].length
@@ -126,15 +127,15 @@ def _compute(
     for report in steps:
         done = [*done, _told(report)][-ROUNDS:]
         failed |= report.failed
-    again = _failures(engine, table, parts() if callable(parts) else parts)
-    failed |= {p: message for p, (message, _) in again.items()}
+    known = _failures(engine, table, failed, parts() if callable(parts) else parts)
+    failed |= {p: failure.message for p, failure in known.items()}
     if not done:
         log.info("%s: nothing of it is due and ready", table)
     return {
         "table": table,
         "steps": done,
         "failed": {part_text(p, length): message for p, message in failed.items()},
-        "again": any(more for _, more in again.values()),
+        "again": any(failure.retry_at is not None for failure in known.values()),
     }
 
 
@@ -266,19 +267,28 @@ def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine
 
 def impatient(spark: SparkSession) -> None:
     """A driver that is gone is given up after seconds: by default the client would go on for minutes."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if _is_shared(spark):
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
         spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=3000)])
 
 
 def ui_link(spark: SparkSession) -> str | None:
-    """Where people can watch the driver: PARTWISE_SPARK_UI, or what the driver says of itself."""
+    """Where people can watch the driver. One of our own (spark-submit) knows; of a shared one PARTWISE_SPARK_UI says
+    it, or what the driver says of itself.
+    """
+    if not _is_shared(spark):
+        return spark.sparkContext.uiWebUrl
     if given := os.environ.get("PARTWISE_SPARK_UI"):
         return given
     if spark.conf.get("spark.ui.enabled", "true") != "true":
         return None
     return f"http://{spark.conf.get('spark.driver.host', 'localhost')}:{spark.conf.get('spark.ui.port', '4040')}"
+
+
+def _is_shared(spark: SparkSession) -> bool:
+    """Whether this is a session of Spark Connect, in a driver that others use as well."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _steps(engine: Engine, table: str, limit: Callable[[], Parts | None], rounds: int | None) -> Iterator[Report]:
@@ -349,12 +359,21 @@ def _told(report: Report) -> dict[str, Any]:
     }
 
 
-def _failures(engine: Engine, table: str, parts: Parts | None) -> dict[int, tuple[str, bool]]:
-    """What the ledger says has failed of the parts that were asked for, and whether it will be tried again."""
-    from partwise.ledger.facts import LedgerFacts
+def _failures(engine: Engine, table: str, failed: Collection[int], parts: Parts | None) -> dict[int, Failure]:
+    """What the ledger says has failed: now, in an earlier try of this run, or of the parts that were asked for.
 
-    if parts is None:
-        return {}
+    A second try that comes too early computes nothing. That is no success.
+    """
+    from partwise.ledger.facts import LedgerFacts
+    from partwise.ledger.written import writer_at
+
+    me = engine.ledger.writer
     with engine.ledger.database.reading() as r:
         found = LedgerFacts(r).failures().get(table, {})
-    return {p: (failure.message, failure.retry_at is not None) for p, failure in found.items() if p in parts}
+        by = {at: writer_at(r, table, at) for at in {failure.at for failure in found.values()}} if me else {}
+    mine = {at for at, writer in by.items() if me and writer and writer.run == me.run}
+    return {
+        p: failure
+        for p, failure in found.items()
+        if p in failed or failure.at in mine or (parts is not None and p in parts)
+    }

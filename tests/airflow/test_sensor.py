@@ -176,10 +176,36 @@ def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
         SimpleNamespace(extra=None),
         SimpleNamespace(extra={"reasons": {"k": "late rows in m[k]"}}),
     ]
-    run = SimpleNamespace(consumed_asset_events=events, partition_key="k", note=None, run_id="r")
+    run = SimpleNamespace(consumed_asset_events=events, partition_key="k", note=None, run_id="r", run_type="manual")
     Notes().on_dag_run_running(run, "")
     assert run.note == "late rows in m[k]"
     Notes().on_dag_run_running(SimpleNamespace(run_id="r"), "")  # whatever the scheduler hands in, it goes on
+
+
+@pytest.mark.parametrize(
+    "kind, conf, key, before, after",
+    [
+        ("manual", {"part": " 2026-10-03T10:05 "}, None, None, "2026-10-03T10:05 was asked for"),
+        ("manual", None, "2026-10-03T10:05", None, "2026-10-03T10:05 was asked for"),
+        ("manual", {"part": "2026-10-03T10:05"}, None, "the boss wants it", "the boss wants it"),
+        ("manual", {"part": None}, None, None, None),
+        ("asset_triggered", None, "2026-10-03T10:05", None, None),
+    ],
+)
+def test_the_note_of_a_run_by_hand_says_what_was_asked_for(
+    kind: str, conf: Any, key: str | None, before: str | None, after: str | None
+) -> None:
+    from partwise_airflow.notes import Notes
+
+    run = SimpleNamespace(
+        consumed_asset_events=[], partition_key=key, note=before, run_id="r", run_type=kind, conf=conf
+    )
+    run.dag = SimpleNamespace(tags={"partwise", "view"})
+    Notes().on_dag_run_running(run, "")
+    assert run.note == after
+    run.note, run.dag.tags = before, {"theirs"}
+    Notes().on_dag_run_running(run, "")
+    assert run.note == before, "of other people's DAGs"
 
 
 def test_asking_for_a_part_that_cannot_be_built_says_why(workspace: Path) -> None:

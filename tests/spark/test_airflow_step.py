@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -80,6 +81,22 @@ def test_a_query_that_fails_says_so_until_it_is_held_and_leaves_what_was_there(p
     assert read("SELECT count(*) FROM inverse", str(place.folder)).rows == [(2,)], "the content of before"
 
 
+def test_a_query_that_fails_outside_of_the_key_is_tried_again_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is a hint: what the run computes besides it may fail as well, and so may a run without a key."""
+    monkeypatch.setattr("partwise.ledger.ledger.BACKOFF", (600.0,))
+    by = {"by": {"dag": "inverse", "run": "r", "task": "inverse"}}
+    place.load("a", (0, 1), (1, 0), (2, 4), (3, 1))
+    failed = place.run("inverse", parts="2026-10-03T10:00", **by)
+    assert list(failed["failed"]) == ["2026-10-03T10:01"]
+    assert failed["again"]
+    second = place.run("inverse", **by)
+    assert (second["steps"], list(second["failed"]), second["again"]) == ([], ["2026-10-03T10:01"], True)
+    other = {"by": {**by["by"], "run": "another"}}
+    assert place.run("inverse", **other)["failed"] == {}, "that was another run's"
+
+
 def test_a_table_that_somebody_writes_is_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from partwise.ledger.leases import Busy
 
@@ -119,6 +136,19 @@ def test_a_backfill_computes_what_has_changed_since_it_began(place: Place) -> No
     assert first["steps"][0]["changed"] == []
     then = airflow_step.run_backfill(place.step("after", backfill=number), "after", place.spark)
     assert then["steps"] == [], "what it reads did not change"
+
+
+def test_a_driver_of_our_own_names_its_ui_and_a_shared_one_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTWISE_SPARK_UI", "http://shared:4040")
+    own = SimpleNamespace(sparkContext=SimpleNamespace(uiWebUrl="http://own:4041"))
+    assert airflow_step.ui_link(own) == "http://own:4041"  # type: ignore[arg-type]
+    conf = {"spark.driver.host": "there", "spark.ui.port": "4042"}
+    shared = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "conf": conf})()
+    assert airflow_step.ui_link(shared) == "http://shared:4040"
+    monkeypatch.delenv("PARTWISE_SPARK_UI")
+    assert airflow_step.ui_link(shared) == "http://there:4042"
+    conf["spark.ui.enabled"] = "false"
+    assert airflow_step.ui_link(shared) is None
 
 
 WINDOW = """
