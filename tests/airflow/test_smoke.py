@@ -5,6 +5,7 @@ What else can happen to it is in the slow tests beside this one.
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from tests.airflow.product import DEFINITIONS, Product, mentioning
+from tests.spark.sessions import small
 
 pytestmark = pytest.mark.airflow
 
@@ -19,6 +21,8 @@ pytestmark = pytest.mark.airflow
 def test_a_file_lands_its_view_follows_a_late_row_is_repaired_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     one_view = "---".join(DEFINITIONS.split("---")[:2])  # each more costs seconds of two cores
     product = Product(tmp_path, one_view)
+    # A compiler that does less halves what the driver costs here.
+    (product.workspace / "partwise.yaml").write_text(json.dumps({"spark": {"conf": small()}}))  # which is YAML
     product.start()
     try:
         product.land("first", ("00", "x", 1), ("01", "x", 2), ("02", "x", 3))
