@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -191,19 +191,14 @@ class Checking:
         spans = {f.start: None if f.reference is None else f.reference.requires(j) for f in statement.found.tables}
         return self.run(statement.text, statement.found, spans)
 
-    def run(
-        self, text: str, found: FoundReferences, spans: Mapping[int, Range | None], sort: Sequence[str] = ()
-    ) -> DataFrame:
+    def run(self, text: str, found: FoundReferences, spans: Mapping[int, Range | None]) -> DataFrame:
         """The query with each table (by its place in the text) replaced by the rows of these parts."""
         out, at = "", 0
         for table in found.tables:
             name = next(n for n in self.graph.tables if n.lower() == table.table.lower())
             view = f"__verify_{next(_names)}"
-            span = spans[table.start]
-            rows = self.rows_of(name, span)
+            rows = self.rows_of(name, spans[table.start])
             rows = rows.drop(*(column for column in rows.columns if column.endswith(ERROR)))
-            if sort and span is not None:  # first() and last() take rows as they come
-                rows = rows.coalesce(1).sortWithinPartitions(*sort)
             rows = rows.drop("_file") if _NAMES_PARTS.search(text) else rows.drop(*_STORED)
             rows.createOrReplaceTempView(view)
             self.views.append(view)

@@ -7,7 +7,7 @@ much it may differ.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from partwise.translation.calls import Call
 from partwise.translation.parse import Query
@@ -23,27 +23,12 @@ _OF_TERMS, _OF_DISTANCE = 1e-9, 1e-12
 def with_errors(text: str, query: Query, doubles: Collection[str]) -> str:
     """`text` is the query without its window. `doubles`: the columns of the result that are floating point numbers."""
     items = []
-    selection = selection_of(text, query)
-    for output in selection.outputs:
+    for output in selection_of(text, query).outputs:
         call = only_call(output)
         error = _error(call) if call is not None and output.name in doubles else None
         if error is not None:
             items.append(f"{error} AS {quoted(output.name + ERROR)}")
-    # From the end of the text to its beginning, so that places in front stay what they are.
-    text = _correlated(text, selection.having.calls if selection.having is not None else ())
-    text = with_items(text, query, items)
-    return _correlated(text, [call for output in selection.outputs for call in output.formula.calls])
-
-
-def _correlated(text: str, calls: Sequence[Call]) -> str:
-    """CORR of a constant column is NULL, as documented; Spark's own fails there with a division by zero."""
-    for call in sorted((c for c in calls if c.name == "corr"), key=lambda c: -c.start):
-        x, y = (arg.text for arg in call.args)
-        known = f"({x}) IS NOT NULL AND ({y}) IS NOT NULL"
-        rows = f" FILTER (WHERE {known}{f' AND ({call.filter.text})' if call.filter is not None else ''})"
-        below = f"NULLIF(STDDEV_POP({x}){rows} * STDDEV_POP({y}){rows}, 0)"
-        text = f"{text[: call.start]}(COVAR_POP({x}, {y}){rows} / {below}){text[call.end :]}"
-    return text
+    return with_items(text, query, items)
 
 
 def _error(call: Call) -> str | None:

@@ -1,4 +1,5 @@
-"""What a view with a window should hold: the query itself over all rows of each window."""
+"""What a view with a window should hold: the query itself over all rows of each window,
+its aggregates as they are documented."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from partwise.definitions import Source, View
 from partwise.parts import FOREVER, Range
 from partwise.sql.references import find
 from partwise.translation.parse import Query
-from partwise.translation.text import plain
+from partwise.translation.text import plain, quoted
+from spark_jobs.verify_calls import documented
 from spark_jobs.verify_rounding import with_errors
 from spark_jobs.verify_sketches import selection_of, with_bounds
 
@@ -29,13 +31,17 @@ def expect_windows(checking: Checking, view: View, query: Query, table: str, fou
     end = view.query.text.index("]", start) + 1
     text = view.query.text[:start] + " " * (end - start) + view.query.text[end:]
     text = text.rstrip().rstrip(";")
+    selection, moment = selection_of(view.query.text, query), _moment(checking, query, table)
+    # From the end of the text to its beginning, so that places in front stay what they are.
+    text = documented(text, selection.having.calls if selection.having is not None else (), moment)
     bounds = with_bounds(text, query)
     if bounds is None:
         return
     text, found.bounds = bounds.text, bounds if bounds.approximate else None
     if found.bounds is None:
         text = with_errors(text, query, checking.doubles_of(view.name))
-    names = [output.name for output in selection_of(view.query.text, query).outputs]
+    text = documented(text, [call for output in selection.outputs for call in output.formula.calls], moment)
+    names = [output.name for output in selection.outputs]
     references = find(text)
     shift = next(f.start for f in references.tables if plain(f.table) == plain(table)) - query.table_offset
     first, age = _begins(checking, view, table)
@@ -47,7 +53,7 @@ def expect_windows(checking: Checking, view: View, query: Query, table: str, fou
         if not checking.has(table, read):
             continue
         spans = {f.start: read if f.start == query.table_offset + shift else None for f in references.tables}
-        rows = checking.run(text, references, spans, sort=_time_of(checking, table))
+        rows = checking.run(text, references, spans)
         rows = rows.toDF(*names, *rows.columns[len(names) :])  # SUM(x) without a name has one of ours
         some[j] = rows.withColumn("partial", F.lit(span.lo < age)) if view.partial else rows
         if len(some) == _AT_ONCE:
@@ -71,9 +77,8 @@ def _begins(checking: Checking, view: View, table: str) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _time_of(checking: Checking, table: str) -> tuple[str, ...]:
+def _moment(checking: Checking, query: Query, table: str) -> list[str]:
     """What orders rows, for aggregates that ask for the first or the last one."""
     source = checking.definitions[table]
-    if not isinstance(source, Source):
-        return ("part_timestamp",)
-    return tuple(name for name in (source.time.column, source.time.tie) if name)
+    given = (source.time.column, source.time.tie) if isinstance(source, Source) else ("part_timestamp",)
+    return [f"{quoted(plain(query.alias or query.table))}.{quoted(name)}" for name in given if name]
