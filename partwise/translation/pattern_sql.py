@@ -88,14 +88,13 @@ def _initial(plan: PatternPlan, fields: list[Column], first: bool) -> str:
 
 
 def _null(column: Column, plan: PatternPlan) -> str:
-    if column.type is not None:
+    """NULL of the column's type: a fold may not change the type of what it starts with."""
+    if column.type is not None and "<" not in column.type:
         return f"CAST(NULL AS {column.type.upper()})"
-    # The type is not known here: borrow it from the row.
-    sample = column.sample
-    for name in sorted(plan.row_columns + tuple(n for _, n in plan.order), key=len, reverse=True):
-        if sample == quoted(name):
-            return f"IF(FALSE, r.{free(plan, 'rows')}[0].{sample}, NULL)"
-    return "NULL"
+    assert column.sample is not None
+    # The type is not known here, or the names of its fields matter: borrow it from a row.
+    row = f"r.{free(plan, 'rows')}[0]"
+    return f"IF(FALSE, {column.sample.write(lambda name: f'{row}.{quoted(name)}')}, NULL)"
 
 
 def _bare_name(name: str) -> str:

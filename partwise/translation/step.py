@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 
 from partwise.translation.machine import Edge
-from partwise.translation.measures import Measure, always_there
+from partwise.translation.measures import Measure, Value, always_there
 from partwise.translation.registers import Register, Shape
 from partwise.translation.text import operand, quoted
 from partwise.translation.types import decimal_of
@@ -34,13 +34,13 @@ class Branch:
 class Column:
     """A column of the helper: its expression, and its type where it is known.
 
-    `sample` is an expression of the row that has the same type where the type is not known.
+    `sample` is an expression over a row that has the type of the column.
     """
 
     name: str
     value: str
     type: str | None
-    sample: str = ""
+    sample: Value | None = None
 
 
 def columns(shape: Shape, without: frozenset[str] = frozenset()) -> list[Column]:
@@ -53,13 +53,12 @@ def columns(shape: Shape, without: frozenset[str] = frozenset()) -> list[Column]
         found.append(Column(register.key, _case(shape, branches, keys, key_type, without), key_type))
         for measure, name in register.fields.items():
             values = [_advanced(shape, measure, b.edge) for b in branches]
-            sample = measure.value.write(lambda c: quoted(c)) if measure.value else ""
             # Only sums and counts can have another type than what they are made of.
             kind = measure.type if measure.kind in ("sum", "count", "rows") else None
             text = _case(shape, branches, values, kind, without)
-            found.append(Column(name, text, measure.type, sample))
+            found.append(Column(name, text, measure.type, measure.value))
     for text, (name, kind) in shape.last.items():
-        found.append(Column(name, _on_new(shape, text), kind, text))
+        found.append(Column(name, _on_new(shape, text), kind, shape.last_values[text]))
     return found
 
 

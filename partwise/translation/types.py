@@ -26,6 +26,8 @@ Columns = Mapping[str, str | None]
 def normal(text: str | None) -> str | None:
     if text is None:
         return None
+    if "<" in text:
+        return text.strip()  # fields keep the names that they were given
     small = re.sub(r"\s+", "", text.lower())
     if match := _DECIMAL.fullmatch(small):
         return f"decimal({match[1]},{match[2] or 0})"

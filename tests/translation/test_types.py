@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
-from partwise.translation.types import type_of
+from partwise.translation.types import normal, type_of
 
 COLUMNS = {
     "a": "tinyint", "b": "smallint", "c": "int", "d": "bigint", "e": "float", "f": "double", "g": "decimal(8,2)",
@@ -56,6 +56,11 @@ def test_types_are_those_of_spark(spark: SparkSession, texts: list[str]) -> None
 def test_most_types_are_known() -> None:
     unknown = [text for text in (*EXPRESSIONS, *AGGREGATES) if told(text) is None]
     assert len(unknown) < 0.1 * len(EXPRESSIONS), unknown
+
+
+def test_fields_keep_their_names() -> None:
+    assert normal(" struct<A:INT,bB:string> ") == "struct<A:INT,bB:string>"
+    assert normal("DECIMAL( 9 )") == "decimal(9,0)"
 
 
 def test_text_as_a_number_is_left_to_spark() -> None:

@@ -1,0 +1,79 @@
+"""Patterns over expressions whose types only Spark knows: every way to compute a part gives the same columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from partwise.lifting import spread
+from partwise.sql.references import find
+from partwise.translation import GeneratedView, InputTable, QueryView, translate
+from partwise.translation.single_pass import FIRST, LAST
+from tests.translation.duck import catch_up
+from tests.translation.test_on_spark import Sparkling
+
+pytestmark = pytest.mark.spark
+
+KINDS = {
+    "t": "timestamp", "g": "string", "x": "decimal(9,3)", "f": "double", "s": "string", "tags": "array<string>",
+    "info": "struct<A:int,bB:string>",
+}  # fmt: skip
+VALUES = (
+    "FIRST(upper(s))", "LAST(tags[0])", "FIRST(info.a)", "LAST(info.bb)", "MAX(round(f))", "MIN(date_trunc('hour', t))",
+    "MIN(x + 1)", "MAX(x * x)", "MAX(x) FILTER (WHERE f > 1)", "MIN(upper(s)) FILTER (WHERE lower(s) > 'a')", "FIRST(info)",
+    "LAST(info)", "FIRST(tags)", "MIN(info)", "FIRST(b.tags[0])", "LAST(b.info)", "LAST(a.info)", "FIRST(named_struct('Q', x))",
+    "MAX(size(tags))", "FIRST(CASE WHEN f > 1 THEN s END)", "MIN(concat(s, tags[0]))",
+)  # fmt: skip
+ITEMS = ", ".join(f"{value} AS r{at}" for at, value in enumerate(VALUES))
+QUERY = f"SELECT g, COUNT(*) AS n, {ITEMS} FROM s PATTERN [a, b+] WHERE a.f > 0 AND b.x > a.x AND b.x > PREV(b.x) GROUP BY g"
+
+
+def row(part: int, x: int) -> dict[str, Any]:
+    time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=part)
+    return {"part": part, "t": time, "g": "p", "x": Decimal(x), "f": x / 2, "s": f"s{x}", "tags": [f"t{x}"], "info": (x, f"i{x}")}  # fmt: skip
+
+
+@pytest.mark.parametrize("gaps", ["break", "carry"])
+@pytest.mark.parametrize("known", [True, False], ids=["source", "view"])
+def test_every_way_gives_the_same_types(spark: SparkSession, known: bool, gaps: Any) -> None:
+    real = InputTable("s", "source", 60, KINDS, "t")
+    told = real if known else InputTable("s", "view", 60, dict.fromkeys(KINDS))
+    translation = translate(QueryView("v", QUERY, 60, gaps=gaps), {"s": told})
+    helper = translation.views[0]
+    runner = Sparkling(spark, translation, real, [row(p, x) for p, x in enumerate([2, 3, 5, 1, 4])])
+    catch_up(runner, {"s": set(range(5))})  # a fold; it asserts that types stay
+    [shown] = runner.rows("v", 2)
+    assert (shown["n"], shown["r0"], shown["r1"], shown["r2"], shown["r3"]) == (3, "S2", "t5", 2, "i5")
+    assert shown["r10"].asDict() == {"A": 2, "bB": "i2"}
+    types = [(f.name, f.dataType) for f in runner.kept[helper.name][0]]
+    assert helper.fast_update is not None
+    assert helper.unique_update is not None
+    for text in (helper.fast_update, helper.unique_update):
+        names, rows = runner.run_text(text, "j", 4)
+        assert [(f.name, f.dataType) for f in runner.last_schema] == types
+        assert [dict(zip(names, values, strict=True)) for values in rows] == runner.rows(helper.name, 4)
+    passed = single_pass(runner, helper, 1, 4)
+    assert [(f.name, f.dataType) for f in passed.schema][:-1] == types
+    found = Counter(repr((r[-1], *r[:-1])) for r in passed.collect())
+    assert found == Counter(repr((p, *r.values())) for p in range(1, 5) for r in runner.rows(helper.name, p))
+
+
+def single_pass(runner: Sparkling, view: GeneratedView, first: int, last: int) -> Any:
+    """As the engine runs it: rows with the part they go to, and of the view itself only the part before."""
+    assert view.single_pass is not None
+    text = view.single_pass
+    for table in reversed(find(text).tables):
+        assert table.reference is not None
+        if table.table == view.name:
+            rows = f"SELECT * EXCEPT (part) FROM {table.table} WHERE part = {first - 1}"
+        else:
+            column = spread(table.reference).column("__j")
+            rows = f"SELECT * FROM (SELECT *, {column} FROM {table.table}) WHERE __j BETWEEN {first} AND {last}"
+        alias = "" if table.alias else f" AS {table.table}"
+        text = f"{text[: table.start]}({rows}){alias}{text[table.end :]}"
+    return runner.spark.sql(text.replace(FIRST, f"{first}L").replace(LAST, f"{last}L"))
