@@ -93,15 +93,20 @@ def _sum(call: Call, arg: str, kind: str | None, where: str) -> Split:
 
 def _by_time(name: str, arg: str, where: str, rows: Rows) -> Split:
     function = "MIN" if name == "first" else "MAX"
-    fields = ", ".join([*rows.moment, f"{arg} AS value"])
+    fields = ", ".join([*_moment(rows), f"{arg} AS value"])
     cell = Cell(f"{function}(struct({fields}))" + filtered(where), f"{function}({{0}})", False, named(name, [arg]))
     return Split((cell,), "({0}).value")
+
+
+def _moment(rows: Rows) -> list[str]:
+    """Every field has a name of ours: a column may be called `key` or `value`, too."""
+    return [f"{text} AS {name}" for text, name in zip(rows.moment, ("moment", "tie"), strict=False)]
 
 
 def _by_value(name: str, args: list[str], where: str, rows: Rows) -> Split:
     """Among rows of equal key, the latest for MAX_BY and the earliest for MIN_BY: Spark alone takes any."""
     function = name[:3].upper()
-    fields = ", ".join([f"{args[1]} AS key", *rows.moment, f"{args[0]} AS value"])
+    fields = ", ".join([f"{args[1]} AS key", *_moment(rows), f"{args[0]} AS value"])
     condition = both(where, there(args[1]))
     cell = Cell(f"{function}(struct({fields}))" + filtered(condition), f"{function}({{0}})", False, named(name, args))
     return Split((cell,), "({0}).value")
