@@ -103,7 +103,8 @@ def _percentile(call: Call) -> tuple[str, str] | None:
     except ValueError:
         return None
     x = call.args[0].text
-    count, error = f"COUNT({x}){filter_of(call)}", _WIDE * _KLL_ERROR
+    count = f"COUNT({x}){filter_of(call)}"
+    error = _WIDE * (1 / int(call.args[2].text) if len(call.args) == 3 else _KLL_ERROR)
     values = f"array_sort(collect_list(CAST({x} AS DOUBLE)){filter_of(call)})"
     low = f"GREATEST(CAST(FLOOR({share - error} * {count}) AS INT) - 1, 0)"
     high = f"LEAST(CAST(CEIL({share + error} * {count}) AS INT), CAST({count} AS INT) - 1)"

@@ -58,7 +58,9 @@ query: |
 ---
 view: near
 part: 1 minute
-query: SELECT g, ARG_MAX(x, k) AS a, APPROX_COUNT_DISTINCT(x) AS d, COUNTIF(k > 0) AS c FROM tied [WINDOW 2 minutes] GROUP BY g
+query: |
+  SELECT g, ARG_MAX(x, k) AS a, APPROX_COUNT_DISTINCT(x) AS d, COUNTIF(k > 0) AS c, APPROX_PERCENTILE(x, 0.5, 5000) AS p
+  FROM tied [WINDOW 2 minutes] GROUP BY g
 ---
 view: sums
 part: 1 minute

@@ -188,14 +188,14 @@ def test_sketches(spark: SparkSession) -> None:
     rows.append({"part": 2, "g": "null", "ts": 2, "x": None, "f": None})
     text = (
         "SELECT g, APPROX_COUNT_DISTINCT(x) AS a, APPROX_COUNT_DISTINCT(f, 0.01) AS b, APPROX_PERCENTILE(x, 0.5) AS c, "
-        "APPROX_PERCENTILE(f, 0.5) AS d FROM s [WINDOW 3 minutes] GROUP BY g"
+        "APPROX_PERCENTILE(f, 0.5) AS d, APPROX_PERCENTILE(x, 0.5, 10000) AS e FROM s [WINDOW 3 minutes] GROUP BY g"
     )
     for strategy in ("merge", "recompute"):
         translation = translate(QueryView("v", text, 60, strategy=strategy), {"s": table})  # type: ignore[arg-type]
         runner = Sparkling(spark, translation, table, rows)
         catch_up(runner, {"s": {0, 1, 2}})
         found = {row["g"]: row for row in runner.rows("v", 2)}
-        assert found["null"] == {"g": "null", "a": 0, "b": 0, "c": None, "d": None}
+        assert found["null"] == {"g": "null", "a": 0, "b": 0, "c": None, "d": None, "e": None}
         for group in "pq":
             values = [r for r in rows if r["g"] == group]
             halves = sorted(r["f"] for r in values if r["f"] is not None)
@@ -203,6 +203,7 @@ def test_sketches(spark: SparkSession) -> None:
             assert found[group]["a"] == len(set(wholes))
             assert found[group]["b"] == len(set(halves))
             assert abs(found[group]["c"] - wholes[len(wholes) // 2]) <= 1
+            assert abs(found[group]["e"] - wholes[len(wholes) // 2]) <= 1
             assert abs(found[group]["d"] - halves[len(halves) // 2]) <= 2
 
 

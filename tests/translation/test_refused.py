@@ -51,3 +51,20 @@ def test_several_percentiles_at_once_are_an_array() -> None:
     update = translate(QueryView("v", query, 60), {"s": TABLE}).views[-1].update
     assert ", array(0.1, 0.9)) AS ARRAY<INT>)" in update
     assert ", 0.5) AS INT)" in update
+
+
+@pytest.mark.parametrize(("accuracy", "size"), [("", ""), (", 1", ", 8"), (", 100", ", 415"), (", 10000", ", 65535")])
+def test_accuracy_is_the_size_of_the_sketch(accuracy: str, size: str) -> None:
+    """Its error in rank is 2.296 / size^0.9021."""
+    query = f"SELECT APPROX_PERCENTILE(x, 0.5{accuracy}) AS middle FROM s [WINDOW 3 minutes]"
+    panes, view = translate(QueryView("v", query, 60, strategy="merge"), {"s": TABLE}).views
+    assert f"kll_sketch_agg_bigint(CAST(x AS BIGINT){size})" in panes.update
+    assert f"kll_merge_agg_bigint(sketch_x{size})" in view.update
+    assert not size or 2.296 / int(size[2:]) ** 0.9021 < 1.05 / int(accuracy[2:])
+
+
+@pytest.mark.parametrize("accuracy", ["0", "10001", "x", "0.01", "-5"])
+def test_an_accuracy_that_no_sketch_has(accuracy: str) -> None:
+    query = f"SELECT APPROX_PERCENTILE(x, 0.5, {accuracy}) AS middle FROM s [WINDOW 3 minutes]"
+    with pytest.raises(TranslationError, match=f"a whole number from 1 to 10000, not {accuracy}"):
+        translate(QueryView("v", query, 60), {"s": TABLE})
