@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from partwise.translation.decimals import Decimals, added, as_decimal, divided, multiplied, remainder, wider
+from partwise.translation.function_types import element, inside, of_function, rounded, whole
 from partwise.translation.text import plain
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -76,14 +77,15 @@ def type_of(tree: exp.Expr, columns: Columns | None) -> str | None:
     """The type of an expression where it is certain: what Spark says of the same text, or None."""
     if isinstance(tree, exp.Paren):
         return type_of(tree.this, columns)
-    if isinstance(tree, exp.Neg | exp.Abs):
+    if isinstance(tree, exp.Neg | exp.Abs | exp.Negative):
         kind = type_of(tree.this, columns)
         return kind if is_number(kind) else None  # of text Spark makes a number
     if isinstance(tree, exp.Column):
-        names = {plain(name): kind for name, kind in (columns or {}).items()}
-        parts = [plain(part.name) for part in tree.parts]
-        is_field = len(parts) > 2 or (len(parts) == 2 and parts[0] in names)
-        return None if is_field else normal(names.get(parts[-1]))
+        return _column(tree, columns)
+    if isinstance(tree, exp.Dot):
+        return normal(inside(type_of(tree.this, columns), [tree.name]))
+    if isinstance(tree, exp.Bracket):
+        return normal(element(type_of(tree.this, columns)))
     if isinstance(tree, exp.Cast):
         return normal(tree.to.sql("spark"))
     if isinstance(tree, exp.Literal):
@@ -98,11 +100,35 @@ def type_of(tree: exp.Expr, columns: Columns | None) -> str | None:
         return _common([type_of(arg, columns) for arg in (tree.this, *tree.expressions) if not _is_null(arg)])
     if isinstance(tree, exp.Case | exp.If):
         return _common([type_of(value, columns) for value in _branches(tree) if not _is_null(value)])
-    if isinstance(tree, exp.Length):
-        return "int"
+    if isinstance(tree, exp.Round | exp.Floor | exp.Ceil):
+        return _rounded(tree, columns)
     if isinstance(tree, exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Nullif):
         return _aggregate(tree, columns)
-    return None
+    return of_function(tree)
+
+
+def _column(tree: exp.Column, columns: Columns | None) -> str | None:
+    """Of `x`, `m.x`, and of fields: `info.a`, `m.info.a`. Whether m is a table or a column, only the names tell."""
+    names = {plain(name): kind for name, kind in (columns or {}).items()}
+    parts = [plain(part.name) for part in tree.parts]
+    if len(parts) == 1 or (len(parts) == 2 and parts[0] not in names):
+        return normal(names.get(parts[-1]))
+    kinds = set()
+    for at, name in enumerate(parts[:2]):  # the column stands first, or behind its table
+        if name in names:
+            path = parts[at + 1 :]
+            kinds.add(normal(inside(names[name], path) if path else names[name]))
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _rounded(tree: exp.Expr, columns: Columns | None) -> str | None:
+    kind = type_of(tree.this, columns)
+    found = decimal_of(kind)
+    if isinstance(tree, exp.Round):
+        return decimal(rounded(found, tree)) if found is not None else kind if is_number(kind) else None
+    if tree.args.get("decimals") is not None:
+        return None
+    return decimal(whole(found)) if found is not None else "bigint" if is_number(kind) else None
 
 
 def _is_null(tree: exp.Expr) -> bool:

@@ -13,6 +13,8 @@ COLUMNS = {
     "m": "map<string,int>",
     "w": "decimal(28,4)",
     "p": "decimal(28,2)",
+    "info": "struct<Size:int,id:bigint>",
+    "tags": "array<string>",
 }
 TABLE = InputTable("s", "source", 60, COLUMNS, "ts")
 
@@ -51,6 +53,20 @@ def test_several_percentiles_at_once_are_an_array() -> None:
     update = translate(QueryView("v", query, 60), {"s": TABLE}).views[-1].update
     assert ", array(0.1, 0.9)) AS ARRAY<INT>)" in update
     assert ", 0.5) AS INT)" in update
+
+
+NUMBERS = (
+    "round(w, 2)", "floor(w)", "ceil(x)", "power(x, 2)", "size(tags)", "length(g)", "unix_timestamp(ts)", "hour(ts)", "info.size",
+    "abs(info.id)", "year(ts) * 12 + month(ts)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_whose_type_is_known(number: str) -> None:
+    """Over a pattern they can be summed up, over a window they need not be recomputed."""
+    assert problems(f"SELECT SUM({number}) AS n FROM s PATTERN [a, b+] WHERE b.x > 1") == []
+    window = QueryView("v", f"SELECT SUM({number}) AS n FROM s [WINDOW 3 minutes]", 60)
+    assert "merge" in {variant.strategy for variant in translate(window, {"s": TABLE}).variants}
 
 
 @pytest.mark.parametrize(("accuracy", "size"), [("", ""), (", 1", ", 8"), (", 100", ", 415"), (", 10000", ", 65535")])
