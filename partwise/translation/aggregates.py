@@ -15,7 +15,10 @@ from partwise.translation.types import average_type, decimal_of, is_integer, is_
 
 def split(call: Call, rows: Rows) -> Split:
     name, args = call.name, [rows.text(arg) for arg in call.args]
-    wanted = {"count": None, "max_by": 2, "min_by": 2, "covar_samp": 2, "covar_pop": 2, "corr": 2, "percentile": 2}
+    wanted = {
+        "count": None, "max_by": 2, "min_by": 2, "covar_samp": 2, "covar_pop": 2, "corr": 2, "percentile": 2,
+        "percentile_cont": 2, "percentile_disc": 2,
+    }  # fmt: skip
     most = {"approx_percentile": 3, "approx_count_distinct": 2, "first": 2, "last": 2}.get(name)
     least = 2 if name == "approx_percentile" else 1
     number = wanted.get(name, 1)
@@ -45,8 +48,11 @@ def split(call: Call, rows: Rows) -> Split:
         return _by_time(name, args[0], both(where, there(args[0])) if ignore else where, rows)
     if name in ("max_by", "min_by"):
         return _by_value(name, args, where, rows)
-    if name in ("percentile", "median"):
+    if name in ("percentile", "percentile_cont", "median"):
         return _percentile(args, where)
+    if name == "percentile_disc":
+        direct = f"percentile_disc({args[1]}) WITHIN GROUP (ORDER BY {args[0]})" + filtered(where)
+        return Split(direct=direct, why="PERCENTILE_DISC is taken from the rows")
     if name == "approx_count_distinct":
         return _approx_distinct(call, args, kinds[0], where)
     if name == "approx_percentile":

@@ -16,12 +16,14 @@ _NAMES = {
 SUPPORTED = (
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "first", "last", "max_by", "min_by", "count_if",
     "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr", "percentile", "median",
-    "approx_count_distinct", "approx_percentile",
+    "approx_count_distinct", "approx_percentile", "percentile_cont", "percentile_disc",
 )  # fmt: skip
+#: With their first argument behind: PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).
+_ORDERED = ("percentile_cont", "percentile_disc")
 _KNOWN_ELSEWHERE = (
     "any_value", "array_agg", "bit_and", "bit_or", "bit_xor", "collect_list", "collect_set", "count_min_sketch",
     "grouping", "grouping_id", "histogram_numeric", "hll_sketch_agg", "hll_union_agg", "kurtosis", "listagg", "mode",
-    "percentile_cont", "percentile_disc", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2",
+    "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2",
     "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "skewness", "string_agg", "try_avg", "try_sum",
 )  # fmt: skip
 
@@ -41,9 +43,11 @@ class Call:
     @property
     def text(self) -> str:
         """As people write it, for telling of it."""
-        inside = ("DISTINCT " if self.distinct else "") + ", ".join(one_line(arg.text) for arg in self.args)
+        args = [one_line(arg.text) for arg in self.args]
+        ordered = f" WITHIN GROUP (ORDER BY {args.pop(0)})" if self.name in _ORDERED else ""
+        inside = ("DISTINCT " if self.distinct else "") + ", ".join(args)
         where = f" FILTER (WHERE {one_line(self.filter.text)})" if self.filter is not None else ""
-        return f"{self.name.upper()}({inside})" + where + (" IGNORE NULLS" if self.ignore_nulls else "")
+        return f"{self.name.upper()}({inside})" + ordered + where + (" IGNORE NULLS" if self.ignore_nulls else "")
 
     @property
     def star(self) -> bool:
@@ -84,6 +88,7 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
             Problem(nested[0].start, "unsupported-aggregate", "an aggregate cannot stand inside another one")
         )
     condition: Piece | None = None
+    ordered: list[Piece] = []
     ignore = False
     end = close
     while end + 1 < len(tokens):
@@ -101,6 +106,8 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
             ignore, end = word == "IGNORE", end + 2
         elif word in ("IGNORE NULLS", "RESPECT NULLS"):
             ignore, end = word == "IGNORE NULLS", end + 1
+        elif word == "WITHIN" and name in _ORDERED and not ordered:
+            ordered, end = _within(piece, tokens, end + 1, name)
         elif word in ("OVER", "WITHIN GROUP", "WITHIN"):
             raise TranslationError(
                 Problem(tokens[end + 1].start, "unsupported-aggregate", f"{word} is not supported here",
@@ -108,8 +115,28 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
             )  # fmt: skip
         else:
             break
-    args = tuple(inside.split())
+    if name in _ORDERED and not ordered:
+        raise TranslationError(_bad_order(tokens[at].start, name))
+    args = (*ordered, *inside.split())
     return Call(name, args, distinct, condition, ignore, tokens[at].start, tokens[end].end), end + 1
+
+
+def _within(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[list[Piece], int]:
+    """What stands in `WITHIN GROUP (ORDER BY x)`, and where that ends."""
+    if [token.upper for token in tokens[at + 1 : at + 4]] == ["GROUP", "(", "ORDER BY"]:
+        end = _closing(tokens, at + 2)
+        last = tokens[end - 1]
+        by = piece.cut(tokens[at + 3].end, last.start if last.upper == "ASC" else tokens[end].start).split()
+        if len(by) == 1 and last.upper != "DESC":
+            return by, end
+    raise TranslationError(_bad_order(tokens[at].start, name))
+
+
+def _bad_order(at: int, name: str) -> Problem:
+    hint = "write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x); for ORDER BY x DESC take 0.1 of x"
+    return Problem(
+        at, "unsupported-aggregate", f"{name.upper()} takes WITHIN GROUP and one expression, ascending", hint
+    )
 
 
 def _closing(tokens: tuple[Token, ...], opening: int) -> int:

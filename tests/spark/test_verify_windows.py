@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("verify")]
 NAMES = (
     "ARG_MAX(x, k) AS a, ARG_MIN(x, k) AS b, MAX_BY(x, k) AS c, MIN_BY(x, k) AS d, COUNT_IF(k > 0) AS e, COUNTIF(k > 0) AS f, "
     "EVERY(k > 0) AS g1, ANY(k > 0) AS g2, SOME(k > 0) AS g3, MEAN(k) AS h, STD(k) AS i, STDDEV(k) AS l, VARIANCE(k) AS m, "
-    "FIRST_VALUE(x) AS n, LAST_VALUE(x) IGNORE NULLS AS o, FIRST(x, true) AS p, CORR(k, x) AS q, MEDIAN(k) AS r"
+    "FIRST_VALUE(x) AS n, LAST_VALUE(x) IGNORE NULLS AS o, FIRST(x, true) AS p, CORR(k, x) AS q, MEDIAN(k) AS r, "
+    "PERCENTILE_CONT(0.4) WITHIN GROUP (ORDER BY k) AS r1, PERCENTILE_CONT(array(0.1, 0.9)) WITHIN GROUP (ORDER BY x ASC) AS r2"
 )
 VIEWS = f"""
 source: tied
@@ -56,6 +57,12 @@ query: |
   SELECT n.region, FIRST(m.x) AS a, LAST(m.x) AS b, ARG_MIN(x, k) AS c, COUNT(*) AS n
   FROM tied [WINDOW 2 minutes] m LEFT JOIN nodes n ON n.node = m.g GROUP BY n.region
 ---
+view: steps
+part: 1 minute
+query: |
+  SELECT g, PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY x) FILTER (WHERE k > 0) AS d, PERCENTILE(x, 0.3) AS c
+  FROM tied [WINDOW 2 minutes] GROUP BY g
+---
 view: near
 part: 1 minute
 query: |
@@ -70,7 +77,7 @@ view: of_view
 part: 1 minute
 query: SELECT g, FIRST(x) AS a, LAST(x) AS b, MAX_BY(x, k) AS c FROM sums [WINDOW 2 minutes] GROUP BY g
 """
-EACH = ("by_name", "by_value", "joined", "near", "of_view")
+EACH = ("by_name", "by_value", "joined", "steps", "near", "of_view")
 
 
 def row(minute: int, seq: int, k: int | None, x: int | None) -> dict[str, Any]:
@@ -96,6 +103,14 @@ def test_ties_are_decided_as_documented(workspace: Workspace) -> None:
     assert {k: tied[k] for k in "abcdnop"} == {"a": 10, "b": 40, "c": 10, "d": 40, "n": 40, "o": 50, "p": 40}
     [untied] = workspace.rows("by_value")[1]  # among rows of equal time their values decide
     assert {k: untied[k] for k in "abcdnop"} == {"a": 30, "b": 20, "c": 30, "d": 20, "n": None, "o": 50, "p": 10}
+
+
+def test_percentiles(workspace: Workspace) -> None:
+    """Of k: 1, 1, 2, 3, 3 twice; of x where k is known: 10, 20, 30, 40 twice."""
+    [row] = workspace.rows("by_name")[1]
+    assert (row["r1"], row["r2"]) == (pytest.approx(1.6), [10.0, 50.0])
+    [row] = workspace.rows("steps")[1]
+    assert row["d"] == 20.0
 
 
 @pytest.mark.parametrize("view", EACH)

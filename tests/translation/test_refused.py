@@ -41,6 +41,13 @@ def problems(query: str) -> list[tuple[str, str]]:
         ("SELECT 1 AS one FROM s [WINDOW 3 minutes]", [("no-aggregate", "1 AS o")]),
         ("SELECT 1 AS one FROM s [WINDOW 3 minutes] HAVING COUNT(*) > 1", []),
         ("SELECT g FROM s [WINDOW 3 minutes] GROUP BY g", []),
+        ("SELECT percentile_cont(0.5) within group (order by x ASC) AS p FROM s [WINDOW 3 minutes]", []),
+        ("SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x + 1) - 1 AS p FROM s [WINDOW 3 minutes]", []),
+        ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC) AS p FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "WITHIN")]),
+        ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x, g) AS p FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "WITHIN")]),
+        ("SELECT PERCENTILE_CONT(x, 0.5) AS p FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "PERCEN")]),
+        ("SELECT SUM(x) WITHIN GROUP (ORDER BY x) AS p FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "WITHIN")]),
+        ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x) AS p FROM s PATTERN [a, b+]", [("unsupported-aggregate", "PERCEN")]),
     ],
 )  # fmt: skip
 def test_refused(query: str, expected: list[tuple[str, str]]) -> None:
