@@ -1,7 +1,8 @@
 """Aggregates of a window as documented, in words that Spark has.
 
 Spark knows no ARG_MAX and no COUNTIF. Its FIRST and LAST take rows as they come, and MAX_BY and MIN_BY any row among
-equal keys, where a view has one answer. Its CORR fails on a constant column.
+equal keys, where a view has one answer. Its CORR fails on a constant column, and its SUM of bigint where the total fits but
+what comes before the last row does not.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from collections.abc import Sequence
 
 from partwise.translation.calls import Call
 from partwise.translation.text import one_line
+from partwise.translation.types import Columns, type_of
 
 
-def documented(text: str, calls: Sequence[Call], moment: Sequence[str]) -> str:
-    """The text with these calls written anew. `moment`: the columns that say which row is first."""
+def documented(text: str, calls: Sequence[Call], moment: Sequence[str], columns: Columns) -> str:
+    """The text with these calls written anew. `moment`: the columns that say which row is first; `columns`: types."""
     for call in sorted(calls, key=lambda c: -c.start):  # from the end, so that places in front stay what they are
-        text = text[: call.start] + _written(text, call, moment) + text[call.end :]
+        text = text[: call.start] + _written(text, call, moment, columns) + text[call.end :]
     return text
 
 
-def _written(text: str, call: Call, moment: Sequence[str]) -> str:
+def _written(text: str, call: Call, moment: Sequence[str], columns: Columns) -> str:
     args = [one_line(arg.text) for arg in call.args]
     if call.name in ("first", "last"):
         ignores = call.ignore_nulls or (len(args) == 2 and args[1].upper() == "TRUE")
@@ -31,6 +33,8 @@ def _written(text: str, call: Call, moment: Sequence[str]) -> str:
         x, y = args
         rows = _rows(call, args)
         return f"(COVAR_POP({x}, {y}){rows} / NULLIF(STDDEV_POP({x}){rows} * STDDEV_POP({y}){rows}, 0))"
+    if call.name == "sum" and type_of(call.args[0].tree, columns) == "bigint":
+        return f"CAST(SUM(CAST({args[0]} AS DECIMAL(38,0))){_rows(call, [])} AS BIGINT)"
     return call.name + text[text.index("(", call.start) : call.end]
 
 

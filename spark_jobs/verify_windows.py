@@ -32,15 +32,16 @@ def expect_windows(checking: Checking, view: View, query: Query, table: str, fou
     text = view.query.text[:start] + " " * (end - start) + view.query.text[end:]
     text = text.rstrip().rstrip(";")
     selection, moment = selection_of(view.query.text, query), _moment(checking, query, table)
+    columns = _types(checking, text)
     # From the end of the text to its beginning, so that places in front stay what they are.
-    text = documented(text, selection.having.calls if selection.having is not None else (), moment)
+    text = documented(text, selection.having.calls if selection.having is not None else (), moment, columns)
     bounds = with_bounds(text, query)
     if bounds is None:
         return
     text, found.bounds = bounds.text, bounds if bounds.approximate else None
     if found.bounds is None:
         text = with_errors(text, query, checking.doubles_of(view.name))
-    text = documented(text, [call for output in selection.outputs for call in output.formula.calls], moment)
+    text = documented(text, [call for output in selection.outputs for call in output.formula.calls], moment, columns)
     names = [output.name for output in selection.outputs]
     references = find(text)
     shift = next(f.start for f in references.tables if plain(f.table) == plain(table)) - query.table_offset
@@ -75,6 +76,18 @@ def _begins(checking: Checking, view: View, table: str) -> tuple[int, int]:
         known = checking.known[name]
         found.append(-FOREVER if known.start is None else known.start * known.length // length)
     return found[0], found[1]
+
+
+def _types(checking: Checking, text: str) -> dict[str, str | None]:
+    """Of the columns of all tables that the query reads; a name with two types has none."""
+    found: dict[str, str | None] = {}
+    for reference in find(text).tables:
+        name = next(n for n in checking.graph.tables if n.lower() == reference.table.lower())
+        whole = checking.graph[name].kind == "dimension"
+        for field in checking.rows_of(name, None if whole else Range(0, 0)).schema:
+            kind = field.dataType.simpleString()
+            found[plain(field.name)] = kind if found.get(plain(field.name), kind) == kind else None
+    return found
 
 
 def _moment(checking: Checking, query: Query, table: str) -> list[str]:

@@ -24,7 +24,7 @@ VIEWS = f"""
 source: tied
 part: 1 minute
 time: {{column: t, tie: seq}}
-columns: {{t: timestamp, seq: int, g: string, k: int, x: int}}
+columns: {{t: timestamp, seq: int, g: string, k: int, x: int, b: bigint}}
 files: landing/*.csv
 ---
 source: untied
@@ -63,6 +63,13 @@ query: |
   SELECT g, PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY x) FILTER (WHERE k > 0) AS d, PERCENTILE(x, 0.3) AS c
   FROM tied [WINDOW 2 minutes] GROUP BY g
 ---
+view: totals
+part: 1 minute
+strategy: merge
+query: |
+  SELECT g, SUM(b) AS s, SUM(m.b DIV 1) FILTER (WHERE seq < 9) AS f, SUM(k) AS k
+  FROM tied [WINDOW 2 minutes] m GROUP BY g HAVING SUM(b) < 0
+---
 view: near
 part: 1 minute
 query: |
@@ -77,7 +84,7 @@ view: of_view
 part: 1 minute
 query: SELECT g, FIRST(x) AS a, LAST(x) AS b, MAX_BY(x, k) AS c FROM sums [WINDOW 2 minutes] GROUP BY g
 """
-EACH = ("by_name", "by_value", "joined", "steps", "near", "of_view")
+EACH = ("by_name", "by_value", "joined", "steps", "totals", "near", "of_view")
 
 
 def row(minute: int, seq: int, k: int | None, x: int | None) -> dict[str, Any]:
@@ -91,8 +98,17 @@ def workspace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     found = Workspace(spark, tmp_path_factory.mktemp("verify_windows"), VIEWS)
     # Neither in the order of seq nor in that of x; the smallest and the largest key stand there twice.
     rows = [(5, 1, 20), (1, 1, 40), (4, 3, 10), (2, 3, 30), (3, 2, None), (6, None, 50)]
-    for name in ("tied", "untied"):
-        found.replace(name, {p: [row(p, *values) for values in rows] for p in range(3)})
+    wide = [
+        2**63 - 1,
+        2**63 - 1,
+        2**63 - 1,
+        -(2**63),
+        -(2**63),
+        -(2**63),
+    ]  # the total fits, what comes before it does not
+    parts = {p: [row(p, *values) for values in rows] for p in range(3)}
+    found.replace("untied", parts)
+    found.replace("tied", {p: [{**r, "b": b} for r, b in zip(parts[p], wide, strict=True)] for p in parts})
     found.dimension("nodes", [{"node": "p", "seq": 1, "region": "north"}])
     found.run()
     return found
