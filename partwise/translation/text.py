@@ -22,16 +22,22 @@ _OPEN, _CLOSE = {"(", "[", "{"}, {")", "]", "}"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`upper` is how keywords are compared; quoted names and strings keep their quotes in it."""
+    """`upper` is how words are compared; quoted names and strings keep their quotes in it. `dotted`: beside a dot."""
 
     text: str
     start: int
     end: int
     depth: int
+    dotted: bool = False
 
     @property
     def upper(self) -> str:
         return " ".join(self.text.upper().split())
+
+    @property
+    def keyword(self) -> str:
+        """Empty where the word can only be a name: `a.end`, `case.x`."""
+        return "" if self.dotted else self.upper
 
     @property
     def word(self) -> bool:
@@ -107,18 +113,19 @@ class Piece:
         """At every AND outside parentheses, CASE ... END and BETWEEN ... AND; whole if there is an OR."""
         cuts: list[Token] = []
         cases = betweens = 0
-        for token in self.tokens:
+        for before, token in zip((None, *self.tokens), self.tokens, strict=False):
             if token.depth:
                 continue
-            if token.upper == "CASE":
+            if token.keyword == "CASE":
                 cases += 1
-            elif token.upper == "END":
-                cases -= 1
-            elif cases == 0 and token.upper == "BETWEEN":
+            elif token.keyword == "END":
+                # A column may be called so: the END of a CASE follows an operand, a column does not.
+                cases -= cases > 0 and not wants_operand(before)
+            elif cases == 0 and token.keyword == "BETWEEN":
                 betweens += 1
-            elif cases == 0 and token.upper == "OR":
+            elif cases == 0 and token.keyword == "OR":
                 return [self]
-            elif cases == 0 and token.upper == "AND":
+            elif cases == 0 and token.keyword == "AND":
                 if betweens:
                     betweens -= 1
                 else:
@@ -147,17 +154,34 @@ def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
         found = Spark().tokenize(text)
     except TokenError as error:
         raise TranslationError(Problem(offset, "bad-query", f"the query cannot be read: {error}")) from None
-    depth, last = 0, -1
-    for token in found:
-        if token.start <= last:
-            continue  # `10L` comes as three tokens of one place
-        last = token.end
-        word = text[token.start : token.end + 1]
+    spans = [(token.start, token.end + 1) for token in found]
+    # `10L` comes as three tokens of one place
+    spans = [span for before, span in zip([(-1, 0), *spans], spans, strict=False) if span[0] >= before[1]]
+    words = [text[start:end] for start, end in spans]
+    depth = 0
+    for at, ((start, end), word) in enumerate(zip(spans, words, strict=True)):
         if word in _CLOSE:
             depth -= 1
-        yield Token(word, token.start + offset, token.end + 1 + offset, max(depth, 0))
+        dotted = "." in words[max(0, at - 1) : at + 2 : 2] if at else words[1:2] == ["."]
+        yield Token(word, start + offset, end + offset, max(depth, 0), dotted)
         if word in _OPEN:
             depth += 1
+
+
+def wants_operand(before: Token | None) -> bool:
+    """Whether what follows this token must be an operand: behind an operator, a comma, at the beginning."""
+    if before is None:
+        return True
+    symbol = not before.word and before.text[0] not in "'\")]}" and not before.text[0].isdigit()
+    return symbol or before.keyword in _BEFORE_OPERANDS or before.keyword.endswith(" BY")
+
+
+_BEFORE_OPERANDS = frozenset(
+    [
+        "AND", "AS", "BETWEEN", "BY", "CASE", "DISTINCT", "DIV", "ELSE", "FROM", "HAVING", "ILIKE", "IN", "LIKE", "NOT", "ON",
+        "OR", "REGEXP", "RLIKE", "SELECT", "THEN", "WHEN", "WHERE",
+    ]
+)  # fmt: skip
 
 
 _QUOTED = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)""", re.DOTALL)
@@ -173,13 +197,13 @@ def one_line(text: str) -> str:
 
 def conjunct(text: str) -> str:
     """A condition as it stands between ANDs: in parentheses where it has an OR outside of all others."""
-    return f"({text})" if any(t.depth == 0 and t.upper == "OR" for t in _tokens(text)) else text
+    return f"({text})" if any(t.depth == 0 and t.keyword == "OR" for t in _tokens(text)) else text
 
 
 def operand(text: str) -> str:
     """An expression as it stands beside an operator: in parentheses unless it is a name, a literal or one call."""
     found = list(_tokens(text))
-    simple = all(t.word or t.text == "." for t in found) and not any(t.upper in _OPERATORS for t in found)
+    simple = all(t.word or t.text == "." for t in found) and not any(t.keyword in _OPERATORS for t in found)
     call = found[-1].text == ")" and found[0].word and all(t.depth > 0 for t in found[2:-1]) and found[1].text == "("
     return text if simple or len(found) == 1 or (call and found[0].upper not in _OPERATORS) else f"({text})"
 

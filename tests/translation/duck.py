@@ -143,7 +143,7 @@ class Duck(Runner):
         self.con.execute("SET threads = 1")
         for table in inputs:
             part = "part BIGINT, " if table.kind != "dimension" else ""
-            columns = ", ".join(f"{name} {kind}" for name, kind in (table.columns or {}).items())
+            columns = ", ".join(f'"{name}" {kind}' for name, kind in (table.columns or {}).items())
             self.con.execute(f"CREATE TABLE {table.name} ({part}{columns})")
 
     def close(self) -> None:
@@ -154,7 +154,8 @@ class Duck(Runner):
         if batch:
             marks = ", ".join("?" for _ in batch[0])
             values = [list(row.values()) for row in batch]
-            self.con.executemany(f"INSERT INTO {table} ({', '.join(batch[0])}) VALUES ({marks})", values)
+            names = ", ".join(f'"{name}"' for name in batch[0])
+            self.con.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", values)
 
     def run_text(self, sql: str, index: str, part: int) -> tuple[list[str], list[tuple[Any, ...]]]:
         text, references = compiled(sql, index)
