@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 
+from partwise.translation.expressions import changing
 from partwise.translation.model import InputTable, Problem, QueryView, Translation, TranslationError
-from partwise.translation.parse import parse
+from partwise.translation.parse import Query, parse
 from partwise.translation.pattern_sql import write_pattern
 from partwise.translation.patterns import plan_pattern
 from partwise.translation.select import Selection
@@ -23,7 +24,17 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     table = inputs.get(query.table) or next((t for n, t in inputs.items() if n.lower() == query.table.lower()), None)
     if table is None or table.kind == "dimension":
         raise TranslationError(_no_table(query.table, query.table_offset, table, inputs))
-    table = with_part_columns(table)
+    problems = changing(view.query)
+    try:
+        made = _made(view, query, with_part_columns(table), inputs)
+    except TranslationError as error:
+        raise TranslationError(*error.problems, *problems) from None
+    if problems:
+        raise TranslationError(*problems)
+    return made
+
+
+def _made(view: QueryView, query: Query, table: InputTable, inputs: Mapping[str, InputTable]) -> Translation:
     if query.window is not None:
         window = plan_window(view, query, table, inputs)
         return replace(write_window(window), types=_types(window.selection, window.columns))

@@ -8,36 +8,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from partwise.sql.determinism import not_repeatable
+from partwise.sql.parse import tokenise
 from partwise.translation.model import Problem, TranslationError
 from partwise.translation.text import Piece, plain
-
-_CHANGING = frozenset(
-    [
-        "rand",
-        "randn",
-        "random",
-        "uuid",
-        "shuffle",
-        "randstr",
-        "uniform",
-        "monotonically_increasing_id",
-        "spark_partition_id",
-        "input_file_name",
-        "current_timestamp",
-        "current_date",
-        "current_time",
-        "localtimestamp",
-        "now",
-        "current_user",
-        "user",
-        "session_user",
-        "curdate",
-        "unix_timestamp_now",
-        "current_database",
-        "current_catalog",
-        "version",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +62,11 @@ def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
     elif tree.find(exp.AggFunc):
         yield Problem(piece.offset, "unsupported-expression", f"an aggregate cannot stand in {where}",
                       "conditions on aggregates go under HAVING")  # fmt: skip
-    for token, after in zip(piece.tokens, (*piece.tokens[1:], None), strict=True):
-        name = token.text.lower()
-        if name in _CHANGING and (name.startswith("current_") or (after is not None and after.text == "(")):
-            yield Problem(token.start, "not-repeatable", f"{token.text} gives another value each time it runs",
-                          "use only columns and functions that always give the same value")  # fmt: skip
+
+
+def changing(text: str) -> list[Problem]:
+    """Functions that give another value each time, wherever in a query: a part must equal its recomputation."""
+    return [Problem(p.start, p.code, p.message, p.hint) for p in not_repeatable(tokenise(text).tokens)]
 
 
 def unknown_columns(

@@ -187,6 +187,11 @@ def _previous_calls(piece: Piece) -> tuple[list[tuple[int, int]], list[tuple[int
         if token.upper != "PREV" or tokens[at + 1].text != "(":
             continue
         close = next(t for t in tokens[at + 2 :] if t.text == ")" and t.depth == tokens[at + 1].depth)
+        if any(a <= token.start < b for a, b in inside):
+            raise TranslationError(
+                Problem(token.start, "bad-condition", "PREV cannot stand inside PREV: only the row before is kept",
+                        "compare two rows that follow each other, or give each row a variable of its own")
+            )  # fmt: skip
         inner = piece.cut(tokens[at + 1].end, close.start)
         if len(inner.split()) != 1 or not inner.text:
             raise TranslationError(Problem(token.start, "bad-condition", "PREV takes one expression", CONDITIONS))

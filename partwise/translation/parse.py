@@ -170,11 +170,16 @@ def _from(clause: Piece) -> _From:
     at = 1
     while at < len(tokens):
         token = tokens[at]
-        if token.upper == "PATTERN" and at + 1 < len(tokens) and tokens[at + 1].text == "[":
+        begins_pattern = token.upper == "PATTERN" and at + 1 < len(tokens) and tokens[at + 1].text == "["
+        begins_window = token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].upper == "WINDOW"
+        if (begins_pattern and pattern is not None) or (begins_window and window is not None):
+            what = "PATTERN" if begins_pattern else "WINDOW"
+            raise TranslationError(Problem(token.start, "bad-from", f"a second {what}", "a query has one of them"))
+        if begins_pattern:
             end = _closing(tokens, at + 1)
             pattern = _pattern(clause.cut(tokens[at + 1].end, tokens[end].start))
             at = end + 1
-        elif token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].upper == "WINDOW":
+        elif begins_window:
             end = _closing(tokens, at)
             window = _window(clause.cut(tokens[at + 1].end, tokens[end].start), token.start)
             at = end + 1

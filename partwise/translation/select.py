@@ -65,7 +65,7 @@ def select(query: Query, qualifiers: Iterable[str], known: Iterable[str] | None)
     for item in query.items:
         try:
             formula = _formula(item.body, keys, tables, {})
-            name = item.alias or _default_name(item.body, formula)
+            name = item.alias or _default_name(item.body, formula, tables)
             _check_name(name, item, outputs)
             outputs.append(Output(name, formula))
         except TranslationError as error:
@@ -108,9 +108,13 @@ def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems
             continue
         name = name or (uses[0].name if len(uses) == 1 and _is_column(piece, uses[0]) else f"key_{len(keys) + 1}")
         if not any(_same(_words(key.piece, tables), _words(piece, tables)) for key in keys):
-            taken = {plain(key.name) for key in keys}
-            keys.append(Key(piece, name if plain(name) not in taken else f"key_{len(keys) + 1}"))
+            # What is called like the columns that every table has would be taken for those of the helper itself.
+            taken = {*_OF_EVERY_TABLE, *(plain(key.name) for key in keys)}
+            keys.append(Key(piece, name if plain(name) not in taken else Names(taken).new(f"key_{len(keys) + 1}")))
     return keys
+
+
+_OF_EVERY_TABLE = ("part", "part_timestamp")
 
 
 def _formula(piece: Piece, keys: list[Key], tables: list[str], aliases: dict[str, Formula]) -> Formula:
@@ -222,8 +226,11 @@ def _same(some: list[_Word], others: list[_Word]) -> bool:
     )
 
 
-def _default_name(body: Piece, formula: Formula) -> str:
+def _default_name(body: Piece, formula: Formula, tables: list[str]) -> str:
     whole = (body.offset, body.offset + len(body.text))
+    uses = columns(body, tables)
+    if len(uses) == 1 and _is_column(body, uses[0]):
+        return uses[0].name
     if len(formula.keys) == 1 and formula.keys[0][:2] == whole:
         return formula.keys[0][2].name
     if len(formula.calls) == 1 and (formula.calls[0].start, formula.calls[0].end) == whole:
@@ -245,13 +252,13 @@ def _check_name(name: str, item: Item, outputs: list[Output]) -> None:
                 "give one of them another name with AS",
             )
         )
-    if plain(name) in ("part", "part_timestamp"):
+    if plain(name) in _OF_EVERY_TABLE:
         raise TranslationError(
             Problem(
                 item.body.offset,
                 "reserved-name",
                 f"every table has a column {plain(name)} already",
-                "choose another name",
+                "give it another name with AS",
             )
         )
 

@@ -80,6 +80,23 @@ def test_groups_by_expressions_names_and_numbers(select: str, group: str) -> Non
     assert found(query, rows) == [("A", "p", 2, 3), ("A", "q", 1, 7), ("B", None, 1, 1)]
 
 
+@pytest.mark.parametrize("key", ["part", "s.part", "part AS p"])
+@pytest.mark.parametrize("kind", ["PATTERN [a+]", "[WINDOW 4 minutes]"])
+def test_groups_by_what_every_table_has(kind: str, key: str) -> None:
+    """Helpers have such a column of their own, here one for each two parts, so they keep the key under another name."""
+    selected, group = (f"{key}, ", "1") if " AS " in key else ("", key)
+    query = f"SELECT {selected}COUNT(*) AS n, SUM(x) AS total FROM s {kind} GROUP BY {group}"
+    duck = Duck(translate(QueryView("v", query, 120, strategy="merge"), {"s": TABLE}), [TABLE])
+    rows = [row(0, 1, 1), row(2, 121, 2), row(3, 181, 3), row(3, 182, 4)]
+    duck.insert("s", [{**dict.fromkeys(COLUMNS), **r} for r in rows])
+    catch_up(duck, {"s": {0, 1, 2, 3}})
+    helper = duck.rows(duck.views[0].name, 1)
+    assert helper
+    assert not {"part", "part_timestamp"} & set(helper[0]), "they would be dropped where results are stored"
+    whole = [(2, 1, 2), (3, 2, 7)] if kind.startswith("PATTERN") else [(0, 1, 1), (2, 1, 2), (3, 2, 7)]
+    assert sorted(tuple(r.values()) for r in duck.rows("v", 1)) == [r if selected else r[1:] for r in whole]
+
+
 @pytest.mark.parametrize(
     ("condition", "values", "expected"),
     [

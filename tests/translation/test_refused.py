@@ -17,12 +17,13 @@ COLUMNS = {
     "tags": "array<string>",
 }
 TABLE = InputTable("s", "source", 60, COLUMNS, "ts")
+DIMENSION = InputTable("d", "dimension", None, {"k": "string", "r": "string"})
 
 
 def problems(query: str) -> list[tuple[str, str]]:
     """(code, the text from the place on)."""
     try:
-        translate(QueryView("v", query, 60), {"s": TABLE})
+        translate(QueryView("v", query, 60), {"s": TABLE, "d": DIMENSION})
     except TranslationError as error:
         return [(problem.code, query[problem.offset :][:6]) for problem in error.problems]
     return []
@@ -48,6 +49,17 @@ def problems(query: str) -> list[tuple[str, str]]:
         ("SELECT PERCENTILE_CONT(x, 0.5) AS p FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "PERCEN")]),
         ("SELECT SUM(x) WITHIN GROUP (ORDER BY x) AS p FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "WITHIN")]),
         ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x) AS p FROM s PATTERN [a, b+]", [("unsupported-aggregate", "PERCEN")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] WHERE b.x > PREV(PREV(b.x))", [("bad-condition", "PREV(b")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] WHERE b.x > PREV(b.x) + PREV(b.p)", []),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] PATTERN [a]", [("bad-from", "PATTER")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] [WINDOW 4 minutes]", [("bad-from", "[WINDO")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] JOIN d ON d.k = g AND rand() > 0.5", [("not-repeatable", "rand()")]),
+        ("SELECT SUM(x) + rand() AS n FROM s [WINDOW 3 minutes]", [("not-repeatable", "rand()")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a] WHERE a.x > unix_timestamp()", [("not-repeatable", "unix_t")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a] WHERE a.x > unix_timestamp(a.ts) ORDER BY uuid()", [("not-repeatable", "uuid()")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE x > unix_timestamp(ts)", []),
+        ("SELECT part_timestamp, COUNT(*) AS n FROM s [WINDOW 3 minutes] GROUP BY 1", [("reserved-name", "part_t")]),
+        ("SELECT g AS part, COUNT(*) AS n FROM s PATTERN [a] GROUP BY g", [("reserved-name", "g AS p")]),
     ],
 )  # fmt: skip
 def test_refused(query: str, expected: list[tuple[str, str]]) -> None:
