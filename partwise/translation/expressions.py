@@ -11,7 +11,7 @@ from sqlglot import exp
 from partwise.sql.determinism import not_repeatable
 from partwise.sql.parse import tokenise
 from partwise.translation.model import Problem, TranslationError
-from partwise.translation.text import Piece, plain
+from partwise.translation.text import Piece, one_line, plain, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,12 @@ def columns(piece: Piece, qualifiers: Iterable[str]) -> list[ColumnUse]:
         written = piece.text[column.meta["start"] : column.meta["end"] + 1]
         found.append(ColumnUse(first if qualified else None, plain(column.name), written, start, end))
     return sorted(found, key=lambda use: use.start)
+
+
+def spelled(piece: Piece, qualifiers: Iterable[str]) -> str:
+    """The text on one line, with quotes around columns whose names would end a clause where they stand alone."""
+    uses = [u for u in columns(piece, qualifiers) if not u.written.startswith("`")]
+    return one_line(piece.splice((u.end - len(u.written), u.end, quoted(u.written)) for u in uses))
 
 
 def row_problems(piece: Piece, where: str) -> Iterator[Problem]:

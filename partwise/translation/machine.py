@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from partwise.translation.expressions import ColumnUse, columns, row_problems
 from partwise.translation.implication import Atom, atoms, contradicts
@@ -60,9 +60,7 @@ class Condition:
         def numeric(tree: exp.Expression) -> bool:
             return is_number(type_of(tree, self.columns))
 
-        tree = parse_one(self.canonical, dialect="spark")
-        assert isinstance(tree, exp.Expression)
-        return atoms(tree, numeric)
+        return atoms(Piece(self.canonical).tree, numeric)
 
     @property
     def on_previous(self) -> bool:

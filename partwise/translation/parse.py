@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from partwise.parts import BadTime, seconds
 from partwise.translation.model import Problem, TranslationError
-from partwise.translation.text import Piece, Token, plain
+from partwise.translation.text import Piece, Token, plain, wants_operand
 
 SUPPORTED = "SELECT ... FROM one table with PATTERN [...] or [WINDOW ...], WHERE, GROUP BY, HAVING, ORDER BY (patterns)"
 _CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY")
@@ -85,12 +85,12 @@ def _clauses(query: Piece) -> dict[str, Piece]:
         raise TranslationError(Problem(0, "bad-query", "the query must begin with SELECT", f"supported: {SUPPORTED}"))
     heads: list[Token] = []
     problems: list[Problem] = []
-    for token in query.tokens:
-        if token.depth == 0 and token.upper in _CLAUSES:
+    for at, token in enumerate(query.tokens):
+        if token.depth == 0 and token.keyword in _CLAUSES and not _is_distinct_from(query.tokens, at):
             if any(t.upper == token.upper for t in heads):
                 problems.append(Problem(token.start, "bad-query", f"a second {token.upper}", f"supported: {SUPPORTED}"))
             heads.append(token)
-        elif token.depth == 0 and token.upper in _REFUSED:
+        elif token.depth == 0 and token.keyword in _REFUSED and not wants_operand(query.tokens[at - 1]):
             problems.append(
                 Problem(
                     token.start, "unsupported-clause", f"{token.upper} is not supported here", f"supported: {SUPPORTED}"
@@ -106,6 +106,12 @@ def _clauses(query: Piece) -> dict[str, Piece]:
     if empty:
         raise TranslationError(*(Problem(t.start, "bad-query", f"nothing follows {t.upper}") for t in empty))
     return found
+
+
+def _is_distinct_from(tokens: tuple[Token, ...], at: int) -> bool:
+    """`x IS [NOT] DISTINCT FROM y` is a comparison."""
+    before = [t.upper for t in tokens[max(0, at - 2) : at]]
+    return tokens[at].upper == "FROM" and before[-1:] == ["DISTINCT"] and before[0] in ("IS", "NOT", "IS NOT")
 
 
 def _items(clause: Piece) -> tuple[Item, ...]:
@@ -140,7 +146,7 @@ def _group_by(clause: Piece | None) -> list[Piece]:
     if clause is None:
         return []
     for token in clause.tokens:
-        if token.depth == 0 and token.upper in ("ROLLUP", "CUBE", "GROUPING", "ALL", "WITH", "GROUPING SETS"):
+        if token.depth == 0 and token.keyword in ("ROLLUP", "CUBE", "GROUPING", "ALL", "WITH", "GROUPING SETS"):
             raise TranslationError(
                 Problem(
                     token.start, "unsupported-clause", f"GROUP BY {token.upper} is not supported", "name the columns"

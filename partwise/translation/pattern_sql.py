@@ -12,7 +12,7 @@ from partwise.translation.patterns import PatternPlan
 from partwise.translation.single_pass import fold_over_parts
 from partwise.translation.step import Column
 from partwise.translation.step import columns as step_columns
-from partwise.translation.text import conjunct, quoted
+from partwise.translation.text import conjunct, quoted, unwrapped
 
 
 def write_pattern(plan: PatternPlan) -> Translation:
@@ -183,21 +183,10 @@ def _final_sql(plan: PatternPlan, helper: str) -> str:
     for output in plan.selection.outputs:
         text = output.formula.write(aggregate, lambda key: quoted(key.name))
         name = quoted(output.name)
-        items.append(text if text == name else f"{_without_parentheses(text)} AS {name}")
+        items.append(text if text == name else f"{unwrapped(text)} AS {name}")
     accepts = shape.of(last).alive([last], plan.machine.first_plus, "")
     conditions = [accepts]
     if plan.selection.having is not None:
         having = plan.selection.having.write(aggregate, lambda key: quoted(key.name))
         conditions.append(conjunct(having))
     return "\n".join([f"SELECT {listed(items, 7)}", f"FROM {helper}[j]", f"WHERE {' AND '.join(conditions)}"])
-
-
-def _without_parentheses(text: str) -> str:
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and at < len(text) - 1:
-            return text
-    return text[1:-1]

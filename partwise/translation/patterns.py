@@ -115,7 +115,9 @@ def _problems_of_from(
                     f"multiples of the parts of {table.name} ({length})", "change part: of the view")
         )  # fmt: skip
     for piece in query.order_by:
-        words = [t for t in piece.tokens if t.depth == 0 and t.upper in ("DESC", "NULLS", "NULLS FIRST", "NULLS LAST")]
+        words = [
+            t for t in piece.tokens[1:] if t.depth == 0 and t.keyword in ("DESC", "NULLS", "NULLS FIRST", "NULLS LAST")
+        ]
         if words:
             problems.append(
                 Problem(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from partwise.translation.calls import Call, calls
-from partwise.translation.expressions import ColumnUse, columns, row_problems
+from partwise.translation.expressions import ColumnUse, columns, row_problems, spelled
 from partwise.translation.model import Problem, TranslationError
 from partwise.translation.parse import Item, Query
 from partwise.translation.text import Piece, one_line, plain
@@ -14,10 +14,11 @@ from partwise.translation.text import Piece, one_line, plain
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One GROUP BY expression and the name under which helpers keep it."""
+    """One GROUP BY expression, as SQL over the rows, and the name under which helpers keep it."""
 
     piece: Piece
     name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,16 @@ def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems
                 problems.append(Problem(written.offset, "bad-group", "an aggregate cannot be grouped by"))
                 continue
             problems += row_problems(piece, "GROUP BY")
-            uses = columns(piece, tables)
+            column = _column(piece, tables)
         except TranslationError as error:
             problems += error.problems
             continue
-        name = name or (uses[0].name if len(uses) == 1 and _is_column(piece, uses[0]) else f"key_{len(keys) + 1}")
+        name = name or (column.name if column is not None else f"key_{len(keys) + 1}")
         if not any(_same(_words(key.piece, tables), _words(piece, tables)) for key in keys):
             # What is called like the columns that every table has would be taken for those of the helper itself.
             taken = {*_OF_EVERY_TABLE, *(plain(key.name) for key in keys)}
-            keys.append(Key(piece, name if plain(name) not in taken else Names(taken).new(f"key_{len(keys) + 1}")))
+            name = name if plain(name) not in taken else Names(taken).new(f"key_{len(keys) + 1}")
+            keys.append(Key(piece, name, spelled(piece, tables)))
     return keys
 
 
@@ -153,9 +155,17 @@ def _key_places(piece: Piece, keys: list[Key], found: list[Call], tables: list[s
     """Where a key stands in an expression, longest keys first, outside aggregates."""
     taken = [(call.start, call.end) for call in found]
     places: list[tuple[int, int, Key]] = []
-    words = _words(piece, tables)
+    words, uses = _words(piece, tables), columns(piece, tables)
     for key in sorted(keys, key=lambda k: -len(k.piece.tokens)):
         wanted = _words(key.piece, tables)
+        column = _column(key.piece, tables)
+        if column is not None:
+            # Only where it is a column: the same word may be a type or a unit, DATE '2026-01-01', INTERVAL 1 day.
+            same = [u for u in uses if u.name == column.name and _same_table(u.qualifier, column.qualifier)]
+            spans = [(u.start, u.end) for u in same if not any(a <= u.start < b for a, b in taken)]
+            places += [(start, end, key) for start, end in spans]
+            taken += spans
+            continue
         for at in range(len(words) - len(wanted) + 1):
             span = words[at : at + len(wanted)]
             start, end = span[0].start, span[-1].end
@@ -186,8 +196,11 @@ def _is_atomic(piece: Piece) -> bool:
     )
 
 
-def _is_column(piece: Piece, use: ColumnUse) -> bool:
-    return piece.offset == use.start and piece.offset + len(piece.text) == use.end
+def _column(piece: Piece, tables: list[str]) -> ColumnUse | None:
+    """The column that the whole piece is."""
+    uses = columns(piece, tables)
+    whole = len(uses) == 1 and (uses[0].start, uses[0].end) == (piece.offset, piece.offset + len(piece.text))
+    return uses[0] if whole else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +234,19 @@ def _words(piece: Piece, tables: list[str]) -> list[_Word]:
 def _same(some: list[_Word], others: list[_Word]) -> bool:
     """`m.src` and `src` are the same column; `m.node` and `n.node` are not."""
     return len(some) == len(others) and all(
-        a.text == b.text and (a.table is None or b.table is None or a.table == b.table)
-        for a, b in zip(some, others, strict=True)
+        a.text == b.text and _same_table(a.table, b.table) for a, b in zip(some, others, strict=True)
     )
+
+
+def _same_table(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
 
 
 def _default_name(body: Piece, formula: Formula, tables: list[str]) -> str:
     whole = (body.offset, body.offset + len(body.text))
-    uses = columns(body, tables)
-    if len(uses) == 1 and _is_column(body, uses[0]):
-        return uses[0].name
+    column = _column(body, tables)
+    if column is not None:
+        return column.name
     if len(formula.keys) == 1 and formula.keys[0][:2] == whole:
         return formula.keys[0][2].name
     if len(formula.calls) == 1 and (formula.calls[0].start, formula.calls[0].end) == whole:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import sqlglot
-from sqlglot import exp
+from sqlglot import exp, tokenizer_core
+from sqlglot.dialects import Spark
 from sqlglot.errors import ParseError, TokenError
 
+from partwise.sql.parse import tokenise
 from partwise.translation.model import Problem, TranslationError
 
 _OPEN, _CLOSE = {"(", "[", "{"}, {")", "]", "}"}
@@ -55,6 +56,7 @@ class Piece:
     def of_query(cls, text: str) -> Piece:
         """The whole query, comments and a final semicolon replaced by blanks so that offsets stay."""
         tokens = list(_tokens(text))
+        _refuse_unclosed(tokens)
         clean = "".join(c if c.isspace() else " " for c in text)
         for token in tokens:
             clean = clean[: token.start] + text[token.start : token.end] + clean[token.end :]
@@ -69,17 +71,23 @@ class Piece:
     @cached_property
     def tree(self) -> exp.Expression:
         """The expression, for looking at. Raises TranslationError where it cannot be read."""
+        hint = "write an expression of Spark SQL, with backticks around names that are words of SQL"
+        if not self.text:
+            raise TranslationError(Problem(self.offset, "bad-expression", "an expression is missing here", hint))
         try:
-            found = sqlglot.parse_one(self.text, dialect="spark")
+            # As an expression: a column `set` or `comment` alone would be taken for a statement.
+            (found,) = Spark().parser().parse_into(exp.Expr, _tokenised(self.text), _BEFORE + self.text)
         except ParseError as error:
             where = error.errors[0] if error.errors else {}
-            offset = self._at(where.get("line", 1), where.get("col", 1) - len(where.get("highlight") or ""))
-            what = where.get("description", "cannot be read").rstrip(".")
-            what = "something is missing" if "<class" in what else what
-            raise TranslationError(
-                Problem(offset, "bad-expression", f"{what} in '{self.text}'", "write an expression of Spark SQL")
-            ) from None
-        assert isinstance(found, exp.Expression)
+            line = where.get("line", 1)
+            column = where.get("col", 1) - len(where.get("highlight") or "") - (len(_BEFORE) if line == 1 else 0)
+            offset = self._at(line, column)
+            message = f"{complaint(error)} in '{self.text}'"
+            raise TranslationError(Problem(offset, "bad-expression", message, hint)) from None
+        if not isinstance(found, exp.Expression):
+            raise TranslationError(Problem(self.offset, "bad-expression", f"'{self.text}' is no expression", hint))
+        for name in found.find_all(exp.Identifier):
+            name.meta.update({key: name.meta[key] - len(_BEFORE) for key in ("start", "end") if key in name.meta})
         return found
 
     def _at(self, line: int, column: int) -> int:
@@ -90,7 +98,7 @@ class Piece:
     def cut(self, start: int, end: int) -> Piece:
         """From `start` to `end` (places in the whole query), without blanks around."""
         text = self.text[start - self.offset : end - self.offset]
-        lead = len(text) - len(text.lstrip())
+        lead = len(text) - len(text.lstrip()) if text.strip() else 0
         return Piece(text.strip(), start + lead)
 
     def splice(self, changes: Iterable[tuple[int, int, str]]) -> str:
@@ -147,14 +155,28 @@ class Piece:
         return self
 
 
-def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
-    from sqlglot.dialects import Spark
+def complaint(error: ParseError) -> str:
+    """What the parser says, without words from inside of it."""
+    what = str(error.errors[0].get("description") or "") if error.errors else ""
+    return "something is missing" if not what or "<class" in what else what.rstrip(".")
 
+
+#: A text that begins with `show` or `explain` would be one token, a command: so it begins with something else.
+_BEFORE = "SELECT "
+
+
+def _tokenised(text: str) -> list[tokenizer_core.Token]:
+    return list(Spark().tokenize(_BEFORE + text))[1:]
+
+
+def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
     try:
-        found = Spark().tokenize(text)
-    except TokenError as error:
-        raise TranslationError(Problem(offset, "bad-query", f"the query cannot be read: {error}")) from None
-    spans = [(token.start, token.end + 1) for token in found]
+        found = _tokenised(text)
+    except TokenError:
+        problem = tokenise(text).problem
+        where, what = (problem.start, problem.message) if problem is not None else (0, "the query cannot be read")
+        raise TranslationError(Problem(offset + where, "bad-query", what)) from None
+    spans = [(token.start - len(_BEFORE), token.end + 1 - len(_BEFORE)) for token in found]
     # `10L` comes as three tokens of one place
     spans = [span for before, span in zip([(-1, 0), *spans], spans, strict=False) if span[0] >= before[1]]
     words = [text[start:end] for start, end in spans]
@@ -166,6 +188,23 @@ def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
         yield Token(word, start + offset, end + offset, max(depth, 0), dotted)
         if word in _OPEN:
             depth += 1
+
+
+def _refuse_unclosed(tokens: list[Token]) -> None:
+    """Every bracket that has no partner, at its own place: all that follows would be read wrongly."""
+    partner = {")": "(", "]": "[", "}": "{"}
+    waiting: list[Token] = []
+    for token in tokens:
+        if token.text in _OPEN:
+            waiting.append(token)
+        elif token.text in _CLOSE and waiting and waiting[-1].text == partner[token.text]:
+            waiting.pop()
+        elif token.text in _CLOSE and not waiting:
+            raise TranslationError(Problem(token.start, "bad-query", f"'{token.text}' closes nothing"))
+        elif token.text in _CLOSE:
+            break
+    if waiting:
+        raise TranslationError(Problem(waiting[-1].start, "bad-query", f"'{waiting[-1].text}' is never closed"))
 
 
 def wants_operand(before: Token | None) -> bool:
@@ -193,6 +232,16 @@ def one_line(text: str) -> str:
     for at, part in enumerate(parts):
         parts[at] = part.replace("\n", "\\n") if at % 2 else re.sub(r"\s+", " ", part)
     return "".join(parts).strip()
+
+
+def unwrapped(text: str) -> str:
+    """Without parentheses around the whole."""
+    return Piece(text).unwrapped().text
+
+
+def without_strings(text: str) -> str:
+    """Of the same length, for looking at signs that may stand in strings, too."""
+    return "".join("x" * len(part) if at % 2 else part for at, part in enumerate(_QUOTED.split(text)))
 
 
 def conjunct(text: str) -> str:
@@ -259,6 +308,7 @@ _RESERVED = frozenset(
         "NATURAL",
         "NOT",
         "NULL",
+        "OFFSET",
         "ON",
         "OR",
         "ORDER",

@@ -6,7 +6,7 @@ from partwise.translation import window_text as pieces
 from partwise.translation.calls import Call
 from partwise.translation.model import GeneratedView
 from partwise.translation.select import Key, Names
-from partwise.translation.text import one_line, quoted
+from partwise.translation.text import quoted
 from partwise.translation.windows import WindowPlan
 
 
@@ -30,7 +30,7 @@ def _recompute_in_one(plan: WindowPlan) -> str:
         return pieces.formula(split.final, [cell.rows for cell in split.cells])
 
     def key(key: Key) -> str:
-        return one_line(key.piece.text)
+        return key.text
 
     items, having = pieces.select_items(plan, aggregate, key), pieces.having_clause(plan, aggregate, key)
     return pieces.query(items, plan.rows_of_window("j"), pieces.where_clause(plan), pieces.group_clause(plan), having)

@@ -10,7 +10,7 @@ from partwise.translation.cells import Cell, Values, kept
 from partwise.translation.model import Choice, GeneratedView, Translation, Variant
 from partwise.translation.select import Names
 from partwise.translation.single_pass import running_sums
-from partwise.translation.text import conjunct, one_line, quoted
+from partwise.translation.text import conjunct, quoted
 from partwise.translation.window_recompute import recompute
 from partwise.translation.window_text import (
     age_reference,
@@ -180,7 +180,7 @@ def _values_name(plan: WindowPlan, at: int) -> str:
 def _values_pane(plan: WindowPlan, tables: Tables, at: int, value: str, where: str) -> GeneratedView:
     items = [*named_keys(plan), f"{value} AS {tables.value}", f"COUNT(*) AS {tables.frequency}"]
     conditions = [conjunct(c) for c in (plan.where, where) if c]
-    group = ", ".join([*(one_line(k.piece.text) for k in plan.selection.keys), value])
+    group = ", ".join([*(k.text for k in plan.selection.keys), value])
     sql = query(items, plan.rows_of_pane("j"), f"WHERE {' AND '.join(conditions)}", f"GROUP BY {group}")
     comment = f"how often each value of {value} stands in a pane"
     first = window(plan.panes, plan.per_slide).lo

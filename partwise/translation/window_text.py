@@ -8,7 +8,7 @@ from partwise.parts import Bound, Reference
 from partwise.translation.calls import Call
 from partwise.translation.model import GeneratedView
 from partwise.translation.select import Key
-from partwise.translation.text import one_line, quoted
+from partwise.translation.text import quoted, unwrapped, without_strings
 from partwise.translation.windows import WindowPlan, window
 
 
@@ -22,7 +22,7 @@ def _is_call(text: str) -> bool:
     if text.startswith("CASE ") and text.endswith(" END"):
         return False
     depth = 0
-    for at, letter in enumerate(text):
+    for at, letter in enumerate(without_strings(text)):
         depth += (letter == "(") - (letter == ")")
         if letter in " +-/*" and depth == 0:
             return False
@@ -35,18 +35,8 @@ def select_items(plan: WindowPlan, aggregate: Callable[[Call], str], key: Callab
     items = []
     for output in plan.selection.outputs:
         text, name = output.formula.write(aggregate, key), quoted(output.name)
-        items.append(text if text == name else f"{_bare(text)} AS {name}")
+        items.append(text if text == name else f"{unwrapped(text)} AS {name}")
     return items
-
-
-def _bare(text: str) -> str:
-    """Without parentheses around the whole."""
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and at < len(text) - 1:
-            return text
-    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
 def having_clause(plan: WindowPlan, aggregate: Callable[[Call], str], key: Callable[[Key], str]) -> str:
@@ -56,7 +46,7 @@ def having_clause(plan: WindowPlan, aggregate: Callable[[Call], str], key: Calla
 def named_keys(plan: WindowPlan) -> list[str]:
     items = []
     for key in plan.selection.keys:
-        text, name = one_line(key.piece.text), quoted(key.name)
+        text, name = key.text, quoted(key.name)
         items.append(text if text in (name, f"{plan.alias}.{name}") else f"{text} AS {name}")
     return items
 
@@ -66,7 +56,7 @@ def where_clause(plan: WindowPlan) -> str:
 
 
 def group_clause(plan: WindowPlan) -> str:
-    return "GROUP BY " + ", ".join(one_line(k.piece.text) for k in plan.selection.keys) if plan.selection.keys else ""
+    return "GROUP BY " + ", ".join(k.text for k in plan.selection.keys) if plan.selection.keys else ""
 
 
 def query(items: list[str], source: str, where: str, group: str, having: str = "") -> str:

@@ -18,12 +18,12 @@ from partwise.parts import Bound, Reference, duration_text
 from partwise.translation.aggregates import split
 from partwise.translation.calls import Call
 from partwise.translation.cells import Rows, Split
-from partwise.translation.expressions import columns, row_problems, unknown_columns
+from partwise.translation.expressions import columns, row_problems, spelled, unknown_columns
 from partwise.translation.model import Choice, InputTable, Problem, QueryView, Strategy, TranslationError, WindowShape
 from partwise.translation.parse import Query
 from partwise.translation.select import Selection, select
 from partwise.translation.strategy import choose, possible
-from partwise.translation.text import one_line, plain, quoted
+from partwise.translation.text import complaint, one_line, plain, quoted
 from partwise.translation.types import Columns, type_of
 
 
@@ -86,7 +86,11 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
     selection: Selection | None = None
     splits: dict[int, Split] = {}
     known = _all_columns(tables)
-    rows = Rows(lambda piece: type_of(piece.tree, known), lambda piece: one_line(piece.text), _moment(query, table))
+    rows = Rows(
+        lambda piece: type_of(piece.tree, known),
+        lambda piece: piece.text if piece.text == "*" else spelled(piece, tables),
+        _moment(query, table),
+    )
     try:
         selection = select(query, list(tables), known)
         for call in selection.all_calls():
@@ -120,7 +124,7 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
         possible=possible(found, panes, per_slide),
         alias=query.alias,
         joins=one_line(query.joins.text) if query.joins else "",
-        where=one_line(query.where.text) if query.where else "",
+        where=spelled(query.where, tables) if query.where else "",
         pane=pane,
         panes=panes,
         per_slide=per_slide,
@@ -141,9 +145,7 @@ def _tables(
         before = "SELECT 1 FROM t "
         tree = sqlglot.parse_one(before + query.joins.text, dialect="spark")
     except ParseError as error:
-        problems.append(
-            Problem(query.joins.offset, "bad-from", f"the joins cannot be read: {str(error).splitlines()[0]}")
-        )
+        problems.append(Problem(query.joins.offset, "bad-from", f"the joins cannot be read: {complaint(error)}"))
         return found
     offset = query.joins.offset - len(before)
     if tree.args.get("laterals"):

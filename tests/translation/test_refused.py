@@ -58,6 +58,15 @@ def problems(query: str) -> list[tuple[str, str]]:
         ("SELECT COUNT(*) AS n FROM s PATTERN [a] WHERE a.x > unix_timestamp()", [("not-repeatable", "unix_t")]),
         ("SELECT COUNT(*) AS n FROM s PATTERN [a] WHERE a.x > unix_timestamp(a.ts) ORDER BY uuid()", [("not-repeatable", "uuid()")]),
         ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE x > unix_timestamp(ts)", []),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b] WHERE a.x IS DISTINCT FROM b.x AND x IS NOT DISTINCT FROM p", []),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b] FROM s", [("bad-query", "FROM s")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] LIMIT 5", [("unsupported-clause", "LIMIT ")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE g = 'it", [("bad-query", "'it")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE (x > (1)", [("bad-query", "(x > (")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE x > 1) OR (x", [("bad-query", ") OR (")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, (b] WHERE a.x > 1", [("bad-query", "(b] WH")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b] WHERE a.x > 1 AND", [("bad-expression", "")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b] WHERE AND a.x > 1", [("bad-expression", "AND a.")]),
         ("SELECT part_timestamp, COUNT(*) AS n FROM s [WINDOW 3 minutes] GROUP BY 1", [("reserved-name", "part_t")]),
         ("SELECT g AS part, COUNT(*) AS n FROM s PATTERN [a] GROUP BY g", [("reserved-name", "g AS p")]),
     ],
@@ -103,3 +112,11 @@ def test_an_accuracy_that_no_sketch_has(accuracy: str) -> None:
     query = f"SELECT APPROX_PERCENTILE(x, 0.5, {accuracy}) AS middle FROM s [WINDOW 3 minutes]"
     with pytest.raises(TranslationError, match=f"a whole number from 1 to 10000, not {accuracy}"):
         translate(QueryView("v", query, 60), {"s": TABLE})
+@pytest.mark.parametrize("where", ["WHERE x > 1 AND", "JOIN d ON d.k =", "WHERE g = 'it", "WHERE set +"])
+def test_no_words_from_inside(where: str) -> None:
+    with pytest.raises(TranslationError) as caught:
+        translate(
+            QueryView("v", f"SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] {where}", 60), {"s": TABLE, "d": DIMENSION}
+        )
+    for problem in caught.value.problems:
+        assert not any(word in problem.message for word in ("sqlglot", "<class", "Error", "''")), problem.message

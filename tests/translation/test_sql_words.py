@@ -51,3 +51,53 @@ def test_case_has_its_own_end(column: str) -> None:
         column, "",
     )  # fmt: skip
     assert result(query, column, ROWS) == [("p", 3)]
+
+
+#: Statements, types, units, clauses.
+WORDS = (
+    "load", "comment", "set", "begin", "refresh", "use", "copy", "cache", "desc", "describe", "merge", "update", "delete",
+    "truncate", "kill", "call", "show", "execute", "explain", "date", "day", "timestamp", "offset", "limit", "window", "pivot",
+    "end", "filter", "first",
+)  # fmt: skip
+QUERIES = {
+    "keys of a window": "SELECT COLUMN, COUNT(*) AS n FROM s [WINDOW 2 minutes] WHERE COLUMN > -1 GROUP BY COLUMN HAVING COLUMN < 9",
+    "sums of a window": "SELECT g, SUM(COLUMN) AS n, MAX(COLUMN + 1) AS m, COUNT(DISTINCT COLUMN) AS d FROM s [WINDOW 2 minutes] GROUP BY g",
+    "conditions": "SELECT g, COUNT(*) AS n, SUM(b.COLUMN) AS z, LAST(COLUMN) AS l FROM s PATTERN [a, b+] WHERE a.COLUMN >= 0 "
+                  "AND b.COLUMN >= a.COLUMN AND x > 0 AND COLUMN < 100 AND b.x > 2 GROUP BY g ORDER BY ts, COLUMN",
+    "keys of a pattern": "SELECT COLUMN, COUNT(*) AS n FROM s PATTERN [a, b+] WHERE b.x > 3 GROUP BY COLUMN",
+    "variables": "SELECT g, COUNT(*) AS n, SUM(VARIABLE.x) AS z FROM s PATTERN [VARIABLE, b+] WHERE VARIABLE.x >= 0 AND b.x > VARIABLE.x GROUP BY g",
+}  # fmt: skip
+
+
+WAYS = [(query, way) for query in QUERIES for way in ((None, "merge") if "window" in query else (None,))]
+
+
+@pytest.mark.parametrize(("query", "strategy"), WAYS)
+def test_every_word_is_a_name_like_others(query: str, strategy: str | None, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [(0, "p", 1, 1), (1, "p", 5, 1), (1, "q", 6, 2), (0, "q", 1, 2), (1, "q", 7, 4)]
+    expected = result(renamed(QUERIES[query], "y", "a"), "y", rows, strategy=strategy)
+    assert expected
+    for word in WORDS:
+        text = renamed(QUERIES[query], word, word)
+        assert result(text, "y" if query == "variables" else word, rows, strategy=strategy) == expected, word
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "merge"])
+def test_types_and_units_are_not_keys(strategy: str) -> None:
+    query = (
+        "SELECT date, CAST(date AS date) IS NULL AS other, COUNT(*) AS n FROM s [WINDOW 2 minutes] GROUP BY date "
+        "HAVING DATE '2026-01-01' + INTERVAL 1 day > DATE '2026-01-01' AND date > 1"
+    )
+    table = InputTable("s", "source", 60, {"ts": "bigint", "date": "string"}, "ts")
+    update = (
+        translate(QueryView("v", query.replace("> 1", "> 'a'"), 60, strategy=strategy), {"s": table}).views[-1].update
+    )  # type: ignore[arg-type]
+    assert "CAST(date AS date) IS NULL AS other" in update
+    assert "DATE '2026-01-01' + INTERVAL 1 day > DATE '2026-01-01' AND date > 'a'" in update
+
+
+@pytest.mark.parametrize("kind", ["PATTERN [a+]", "[WINDOW 2 minutes]"])
+def test_parentheses_in_strings_are_no_parentheses(kind: str) -> None:
+    query = f"SELECT g, (MAX(g) || '(') || (')' || MIN(g)) AS p, ((COUNT(*))) AS n FROM s {kind} GROUP BY g"
+    assert result(query, "y", [(0, "p", 1, 1), (1, "p", 5, 1)]) == [("p", "p()p", 2)]
