@@ -59,7 +59,7 @@ CODES = {
 #: Codes of the translator of queries. Where it means the same as above, the code above is used.
 QUERY_CODES = {
     "bad-aggregate": "An aggregate over rows of several pattern variables.",
-    "bad-condition": "A condition on variables that are not neighbours in the pattern.",
+    "bad-condition": "A condition on variables that do not exist, or are not neighbours in the pattern.",
     "bad-expression": "An expression that cannot be understood.",
     "bad-from": "FROM is not one table with PATTERN or WINDOW, and perhaps dimensions.",
     "bad-group": "GROUP BY of something that cannot be grouped by.",

@@ -62,7 +62,10 @@ def calls(piece: Piece) -> list[Call]:
     while at + 1 < len(tokens):
         name = tokens[at].text.strip("`").lower()
         name = _NAMES.get(name, name)
-        called = tokens[at + 1].text == "(" and (at == 0 or tokens[at - 1].text != ".")
+        before = tokens[at - 1].keyword if at else ""
+        called = (
+            tokens[at + 1].text == "(" and not tokens[at].dotted and before not in ("LIKE", "ILIKE")
+        )  # LIKE ANY (...)
         if called and name in _KNOWN_ELSEWHERE:
             raise TranslationError(
                 Problem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} is not supported here",
@@ -82,6 +85,12 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
     distinct = bool(inside.tokens) and inside.tokens[0].upper == "DISTINCT"
     if distinct:
         inside = inside.cut(inside.tokens[0].end, inside.offset + len(inside.text))
+        if inside.text == "*" or inside.text.endswith(".*"):
+            raise TranslationError(
+                Problem(inside.offset, "unsupported-aggregate", f"'{inside.text}' cannot stand behind DISTINCT",
+                        "name the columns: COUNT(DISTINCT a, b)")
+            )  # fmt: skip
+    inside, ignore = _ignoring(inside) if name in ("first", "last") else (inside, False)
     nested = calls(inside)
     if nested:
         raise TranslationError(
@@ -89,7 +98,6 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
         )
     condition: Piece | None = None
     ordered: list[Piece] = []
-    ignore = False
     end = close
     while end + 1 < len(tokens):
         word = tokens[end + 1].upper
@@ -117,8 +125,23 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
             break
     if name in _ORDERED and not ordered:
         raise TranslationError(_bad_order(tokens[at].start, name))
+    if ignore and name not in ("first", "last"):
+        raise TranslationError(
+            Problem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} does not take IGNORE NULLS",
+                    "FIRST and LAST do; others leave out NULL by themselves")
+        )  # fmt: skip
     args = (*ordered, *inside.split())
     return Call(name, args, distinct, condition, ignore, tokens[at].start, tokens[end].end), end + 1
+
+
+def _ignoring(inside: Piece) -> tuple[Piece, bool]:
+    """`FIRST(x IGNORE NULLS)` is `FIRST(x) IGNORE NULLS`."""
+    words = [(t.upper, t.start) for t in inside.tokens[-2:]]
+    for said, ignore in (("IGNORE NULLS", True), ("RESPECT NULLS", False)):
+        for last in (words, words[-1:]):
+            if last and " ".join(word for word, _ in last) == said:
+                return inside.cut(inside.offset, last[0][1]), ignore
+    return inside, False
 
 
 def _within(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[list[Piece], int]:

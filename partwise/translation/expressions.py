@@ -60,7 +60,12 @@ def spelled(piece: Piece, qualifiers: Iterable[str]) -> str:
 def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
     """Why an expression is not decided by one row (or two) alone."""
     tree = piece.tree
-    if tree.find(exp.Select, exp.Subquery, exp.Exists):
+    if isinstance(tree, exp.Alias):
+        last = piece.tokens[-1]
+        yield Problem(
+            last.start, "bad-expression", f"'{last.text}' follows an expression", "is AND or a comma missing?"
+        )
+    if tree.find(exp.Select, exp.Subquery):  # EXISTS alone may be the function: exists(array, x -> x > 1)
         yield Problem(piece.offset, "unsupported-expression", f"a subquery cannot stand in {where}",
                       "read the other table in a view of its own and query that view")  # fmt: skip
     elif tree.find(exp.Window):
@@ -73,6 +78,15 @@ def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
 def changing(text: str) -> list[Problem]:
     """Functions that give another value each time, wherever in a query: a part must equal its recomputation."""
     return [Problem(p.start, p.code, p.message, p.hint) for p in not_repeatable(tokenise(text).tokens)]
+
+
+def previous_problem(piece: Piece) -> Problem | None:
+    """PREV where it cannot stand."""
+    for token, after in zip(piece.tokens, piece.tokens[1:], strict=False):
+        if token.keyword == "PREV" and after.text == "(":
+            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it can only "
+                           "stand in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
+    return None
 
 
 def unknown_columns(

@@ -151,7 +151,10 @@ def _sort(
     uses = columns(piece, [*index, *tables])
     named = [use for use in uses if use.qualifier in index]
     states = sorted({index[use.qualifier] for use in named if use.qualifier is not None})
-    if named and len(named) < len(uses):
+    strange = [use for use in uses if is_unknown_variable(piece, use, known)]
+    if strange:
+        problems += [no_variable(use, variables) for use in strange]
+    elif named and len(named) < len(uses):
         loose = next(use for use in uses if use.qualifier not in index)
         problems.append(Problem(loose.start, "bad-condition", f"'{piece.text}' mixes variables with the bare column "
                                 f"{loose.written}", f"write {variables[states[0]].name}.{loose.written}"))  # fmt: skip
@@ -174,6 +177,17 @@ def _sort(
     condition = Condition(piece, tuple(map(use_of, uses)), tuple(marks), known)
     place = "filter" if not states else "prev" if marks else "two" if len(states) == 2 else "one"
     return place, last, condition
+
+
+def is_unknown_variable(piece: Piece, use: ColumnUse, known: Columns | None) -> bool:
+    """`c.loss` where neither a variable nor a column is called c."""
+    dotted = piece.text[use.end - piece.offset :].startswith(".")
+    return dotted and use.qualifier is None and known is not None and use.name not in map(plain, known)
+
+
+def no_variable(use: ColumnUse, variables: tuple[Variable, ...]) -> Problem:
+    names = ", ".join(v.name for v in variables)
+    return Problem(use.start, "bad-condition", f"there is no variable {use.written}", f"the variables are {names}")
 
 
 def _previous_calls(piece: Piece) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from partwise.parts import Bound, Reference, duration_text
 from partwise.translation.analysis import Layout, analyse
 from partwise.translation.calls import calls as aggregate_calls
-from partwise.translation.expressions import columns, row_problems, unknown_columns
-from partwise.translation.machine import Machine, build
+from partwise.translation.expressions import columns, previous_problem, row_problems, unknown_columns
+from partwise.translation.machine import Machine, build, is_unknown_variable, no_variable
 from partwise.translation.measures import LENGTH, Measure, Measured, Value, measured
 from partwise.translation.model import InputTable, Problem, QueryView, TranslationError
 from partwise.translation.parse import Query
 from partwise.translation.registers import Shape, shape
-from partwise.translation.select import Selection, select
+from partwise.translation.select import Selection, aggregated, select
 from partwise.translation.text import Piece, one_line, plain, quoted
 from partwise.translation.types import normal
 
@@ -125,8 +125,23 @@ def _problems_of_from(
                 )
             )
         else:
-            problems += row_problems(_ascending(piece), "ORDER BY")
+            problems += _order_problems(_ascending(piece), variables, tables)
     return problems
+
+
+def _order_problems(piece: Piece, variables: list[str], tables: list[str]) -> list[Problem]:
+    try:
+        found = list(row_problems(piece, "ORDER BY"))
+        uses = [use for use in columns(piece, [*tables, *variables]) if use.qualifier in variables]
+    except TranslationError as error:
+        return list(error.problems)
+    found += [
+        Problem(use.start, "unsupported-clause", "ORDER BY is the sequence of all rows: it takes no variable",
+                f"write {use.written}")
+        for use in uses
+    ]  # fmt: skip
+    previous = previous_problem(piece)
+    return [*found, previous] if previous is not None else found
 
 
 def _ascending(piece: Piece) -> Piece:
@@ -155,7 +170,15 @@ def _unknown(query: Query, qualifiers: list[str], table: InputTable) -> list[Pro
         except TranslationError:
             continue  # reported where the piece is used
         is_name = piece in query.group_by and plain(piece.text) in aliases
-        found += [] if is_name else unknown_columns(uses, {None: (table.name, table.columns)})
+        strange = [use for use in uses if is_unknown_variable(piece, use, table.columns)]
+        found += [no_variable(use, query.pattern or ()) for use in strange]
+        others = [use for use in uses if use not in strange]
+        found += [] if is_name else unknown_columns(others, {None: (table.name, table.columns)})
+    if query.having is not None:
+        try:
+            found += unknown_columns(aggregated(query.having, qualifiers), {None: (table.name, table.columns)})
+        except TranslationError:
+            pass  # reported where it is used
     return found
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from partwise.translation.calls import Call, calls
-from partwise.translation.expressions import ColumnUse, columns, row_problems, spelled
+from partwise.translation.expressions import ColumnUse, columns, previous_problem, row_problems, spelled
 from partwise.translation.model import Problem, TranslationError
+from partwise.translation.operators import stands_alone
 from partwise.translation.parse import Item, Query
 from partwise.translation.text import Piece, one_line, plain
 
@@ -86,14 +87,15 @@ def select(query: Query, qualifiers: Iterable[str], known: Iterable[str] | None)
 def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems: list[Problem]) -> list[Key]:
     columns_known = None if known is None else {plain(name) for name in known}
     keys: list[Key] = []
-    for written in query.group_by:
+    for clause in query.group_by:
+        written = clause.unwrapped() if len(clause.unwrapped().split()) == 1 else clause  # (a, b) is one value
         piece, name = written, None
         for at, item in enumerate(query.items, start=1):
-            same = _same(_words(item.body, tables), _words(written, tables))
+            same = _same(_words(item.body.unwrapped(), tables), _words(written, tables))
             is_alias = item.alias is not None and plain(item.alias) == plain(written.text)
             hidden = columns_known is not None and plain(written.text) in columns_known
             if written.text == str(at) or (is_alias and not hidden) or same:
-                piece, name = item.body, item.alias
+                piece, name = item.body.unwrapped(), item.alias
                 break
         if written.text.isdigit() and piece is written:
             problems.append(Problem(written.offset, "bad-group", f"there is no item {written.text} in SELECT"))
@@ -103,6 +105,9 @@ def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems
                 problems.append(Problem(written.offset, "bad-group", "an aggregate cannot be grouped by"))
                 continue
             problems += row_problems(piece, "GROUP BY")
+            previous = previous_problem(piece)
+            if previous is not None:
+                problems.append(previous)
             column = _column(piece, tables)
         except TranslationError as error:
             problems += error.problems
@@ -128,7 +133,7 @@ def _formula(piece: Piece, keys: list[Key], tables: list[str], aliases: dict[str
         (use.start, use.end, aliases[use.name]) for use in loose if use.qualifier is None and use.name in aliases
     ]
     named = {start for start, _, _ in inlined}
-    previous = _previous(piece)
+    previous = previous_problem(piece)
     if previous is not None:
         raise TranslationError(previous)
     problems = [
@@ -136,19 +141,17 @@ def _formula(piece: Piece, keys: list[Key], tables: list[str], aliases: dict[str
                 f"group by it, or write for example MAX({use.written})")
         for use in loose if use.start not in named
     ]  # fmt: skip
-    outside = piece.splice((call.start, call.end, "1") for call in found)
+    outside = piece.splice((call.start, call.end, "1".ljust(call.end - call.start)) for call in found)
     problems += row_problems(Piece(outside, piece.offset), "SELECT or HAVING")
     if problems:
         raise TranslationError(*problems)
     return Formula(piece, tuple(found), tuple(places), tuple(inlined))
 
 
-def _previous(piece: Piece) -> Problem | None:
-    for token, after in zip(piece.tokens, piece.tokens[1:], strict=False):
-        if token.upper == "PREV" and after.text == "(":
-            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it can only "
-                           "stand in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
-    return None
+def aggregated(piece: Piece, qualifiers: Iterable[str]) -> list[ColumnUse]:
+    """Columns inside aggregates; others are keys or names of the SELECT list."""
+    spans = [(call.start, call.end) for call in calls(piece)]
+    return [use for use in columns(piece, qualifiers) if any(a <= use.start < b for a, b in spans)]
 
 
 def _key_places(piece: Piece, keys: list[Key], found: list[Call], tables: list[str]) -> list[tuple[int, int, Key]]:
@@ -171,29 +174,10 @@ def _key_places(piece: Piece, keys: list[Key], found: list[Call], tables: list[s
             start, end = span[0].start, span[-1].end
             if not _same(span, wanted) or any(a < end and start < b for a, b in taken):
                 continue
-            if _stands_alone(words, at, at + len(wanted), atomic=_is_atomic(key.piece)):
+            if stands_alone(piece, key.piece, start, end):
                 places.append((start, end, key))
                 taken.append((start, end))
     return places
-
-
-def _stands_alone(tokens: list[_Word], start: int, end: int, *, atomic: bool) -> bool:
-    """Whether tokens start..end are an operand of their own: `a + b` is none in `a + b * c`."""
-    before = tokens[start - 1].text if start else "("
-    after = tokens[end].text if end < len(tokens) else ")"
-    if atomic:
-        return before != "." and after != "("
-    return before in ("(", ",") and after in (")", ",")
-
-
-def _is_atomic(piece: Piece) -> bool:
-    """A column, or one function call."""
-    tokens = piece.tokens
-    if all(t.word or t.text == "." for t in tokens):
-        return True
-    return (
-        tokens[0].word and tokens[-1].text == ")" and all(t.depth > 0 for t in tokens[2:-1]) and tokens[1].text == "("
-    )
 
 
 def _column(piece: Piece, tables: list[str]) -> ColumnUse | None:
@@ -242,7 +226,8 @@ def _same_table(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-def _default_name(body: Piece, formula: Formula, tables: list[str]) -> str:
+def _default_name(whole_body: Piece, formula: Formula, tables: list[str]) -> str:
+    body = whole_body.unwrapped()
     whole = (body.offset, body.offset + len(body.text))
     column = _column(body, tables)
     if column is not None:

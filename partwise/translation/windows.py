@@ -18,12 +18,12 @@ from partwise.parts import Bound, Reference, duration_text
 from partwise.translation.aggregates import split
 from partwise.translation.calls import Call
 from partwise.translation.cells import Rows, Split
-from partwise.translation.expressions import columns, row_problems, spelled, unknown_columns
+from partwise.translation.expressions import columns, previous_problem, row_problems, spelled, unknown_columns
 from partwise.translation.model import Choice, InputTable, Problem, QueryView, Strategy, TranslationError, WindowShape
 from partwise.translation.parse import Query
-from partwise.translation.select import Selection, select
+from partwise.translation.select import Selection, aggregated, select
 from partwise.translation.strategy import choose, possible
-from partwise.translation.text import complaint, one_line, plain, quoted
+from partwise.translation.text import Piece, Token, complaint, one_line, plain, quoted
 from partwise.translation.types import Columns, type_of
 
 
@@ -76,6 +76,7 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
     assert query.window is not None
     problems: list[Problem] = []
     tables = _tables(query, table, inputs, problems)
+    all_joined = not problems
     problems += _length_problems(view, query, table)
     if query.order_by:
         problems.append(
@@ -108,7 +109,7 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
             )  # fmt: skip
     except TranslationError as error:
         problems += error.problems
-    problems += _column_problems(query, tables)
+    problems += _column_problems(query, tables, all_joined)
     if problems or selection is None:
         raise TranslationError(*problems)
     pane = gcd(query.window.length, view.part)
@@ -215,23 +216,46 @@ def _all_columns(tables: Mapping[str, InputTable]) -> Columns | None:
     return found
 
 
-def _column_problems(query: Query, tables: Mapping[str, InputTable]) -> list[Problem]:
+def _column_problems(query: Query, tables: Mapping[str, InputTable], all_joined: bool) -> list[Problem]:
+    """`all_joined`: `tables` are all that the query names."""
     known = _all_columns(tables)
     names: dict[str | None, tuple[str, Columns | None]] = {q: (t.name, t.columns) for q, t in tables.items()}
     names[None] = (" or ".join(t.name for t in tables.values()), known)
     aliases = {plain(item.alias) for item in query.items if item.alias}
     conjuncts = query.where.conjuncts() if query.where else []
+    joined = _join_conditions(query.joins) if query.joins else []
+    having = [query.having] if query.having else []
     found: list[Problem] = []
-    for piece in [*query.group_by, *conjuncts, *(item.body for item in query.items)]:
+    for piece in [*query.group_by, *joined, *conjuncts, *having, *(item.body for item in query.items)]:
         try:
-            found += row_problems(piece, "WHERE") if piece in conjuncts else []
-            uses = columns(piece, tables)
+            if piece in conjuncts or piece in joined:
+                found += row_problems(piece, "WHERE" if piece in conjuncts else "a condition of a JOIN")
+                found += [problem] if (problem := previous_problem(piece)) is not None else []
+            uses = aggregated(piece, tables) if piece in having else columns(piece, tables)
         except TranslationError as error:
             found += error.problems
             continue
         is_name = piece in query.group_by and plain(piece.text) in aliases
-        found += [] if is_name else unknown_columns(uses, names)
+        of_others = piece in joined and not all_joined
+        found += [] if is_name or of_others else unknown_columns(uses, names)
     return found
+
+
+def _join_conditions(joins: Piece) -> list[Piece]:
+    """What stands behind each ON."""
+    tokens = joins.tokens
+    found: list[Piece] = []
+    for at, token in enumerate(tokens):
+        if token.keyword == "ON" and token.depth == 0:
+            ends = (t.start for k, t in enumerate(tokens[at + 1 :], start=at + 1) if _begins_join(tokens, k))
+            found.append(joins.cut(token.end, next(ends, joins.offset + len(joins.text))))
+    return found
+
+
+def _begins_join(tokens: tuple[Token, ...], at: int) -> bool:
+    words = ("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "SEMI", "ANTI")
+    called = at + 1 < len(tokens) and tokens[at + 1].text == "("  # LEFT(x, 3)
+    return tokens[at].depth == 0 and tokens[at].keyword in words and not called
 
 
 def _moment(query: Query, table: InputTable) -> tuple[str, ...]:

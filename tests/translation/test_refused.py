@@ -67,6 +67,26 @@ def problems(query: str) -> list[tuple[str, str]]:
         ("SELECT COUNT(*) AS n FROM s PATTERN [a, (b] WHERE a.x > 1", [("bad-query", "(b] WH")]),
         ("SELECT COUNT(*) AS n FROM s PATTERN [a, b] WHERE a.x > 1 AND", [("bad-expression", "")]),
         ("SELECT COUNT(*) AS n FROM s PATTERN [a, b] WHERE AND a.x > 1", [("bad-expression", "AND a.")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] HAVING MAX(xx) > 5", [("unknown-column", "xx)")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a] HAVING MAX(xx) > 5", [("unknown-column", "xx)")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] HAVING n > 5 AND MAX(x) > 1", []),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] JOIN d ON d.kk = g AND gg = 1", [("unknown-column", "d.kk"), ("unknown-column", "gg")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] JOIN d ON d.k = LEFT(g, 2) LEFT JOIN d e ON e.r = d.r AND e.k = s.g", []),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] JOIN d ON d.k IN (SELECT 1)", [("unsupported-expression", "d.k")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE x > PREV(x)", [("unsupported-expression", "PREV")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] GROUP BY PREV(x)", [("unsupported-expression", "PREV")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a] ORDER BY PREV(x)", [("unsupported-expression", "PREV")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a] ORDER BY a.x", [("unsupported-clause", "a.x")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a] ORDER BY s.x ASC", []),
+        ("SELECT COUNT(DISTINCT *) AS n FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "*)")]),
+        ("SELECT SUM(x) IGNORE NULLS AS n FROM s [WINDOW 3 minutes]", [("unsupported-aggregate", "SUM")]),
+        ("SELECT FIRST(x IGNORE NULLS) AS n FROM s PATTERN [a]", [("unsupported-aggregate", "FIRST")]),
+        ("SELECT COUNT(*) AS n FROM s PATTERN [a, b+] WHERE a.x > c.x", [("bad-condition", "c.x")]),
+        ("SELECT SUM(y.x) AS n FROM s PATTERN [a, b+] WHERE z.x > 5", [("bad-condition", "y.x"), ("bad-condition", "z.x")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE x > 3 foo", [("bad-expression", "foo")]),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE exists(array(x), t -> t = 3)", []),
+        ("SELECT COUNT(*) AS n FROM s [WINDOW 3 minutes] WHERE EXISTS (SELECT 1 FROM d)", [("unsupported-expression", "EXISTS")]),
+        ("SELECT BOOL_OR(x > 1) AS n, ANY(x > 1) AS m FROM s [WINDOW 3 minutes]", []),
         ("SELECT part_timestamp, COUNT(*) AS n FROM s [WINDOW 3 minutes] GROUP BY 1", [("reserved-name", "part_t")]),
         ("SELECT g AS part, COUNT(*) AS n FROM s PATTERN [a] GROUP BY g", [("reserved-name", "g AS p")]),
     ],
@@ -113,6 +133,7 @@ def test_an_accuracy_that_no_sketch_has(accuracy: str) -> None:
     with pytest.raises(TranslationError, match=f"a whole number from 1 to 10000, not {accuracy}"):
         translate(QueryView("v", query, 60), {"s": TABLE})
 @pytest.mark.parametrize("where", ["WHERE x > 1 AND", "JOIN d ON d.k =", "WHERE g = 'it", "WHERE set +"])
+@pytest.mark.parametrize("where", ["WHERE x > 1 AND", "JOIN d ON", "JOIN d ON d.k =", "WHERE g = 'it", "WHERE set +"])
 def test_no_words_from_inside(where: str) -> None:
     with pytest.raises(TranslationError) as caught:
         translate(
