@@ -18,8 +18,9 @@ from partwise.sql.canonical import canonical_of
 from partwise.sql.references import Analysis, analyse
 from partwise.tables import Start
 
-#: Keys that mean something only for translated queries.
-_FOR_QUERIES = ("gaps", "strategy", "partial")
+#: Keys that mean something only for translated queries: those with a pattern, those with a window.
+_FOR_PATTERNS = ("gaps",)
+_FOR_WINDOWS = ("strategy", "partial")
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,21 @@ def _which_queries(document: ViewDocument, node: Node, report: Reporter, without
     if document.update is None:
         hint = "how is part j computed? update is plain SQL, query has a PATTERN or WINDOW"
         yield report(head, "missing-key", "update or query is missing", hint)
-    for key in _FOR_QUERIES:
+    for key in (*_FOR_PATTERNS, *_FOR_WINDOWS):
         if (at := node.key(key)) is not None:
             hint = "remove it, or write the view as a query with PATTERN or WINDOW"
             yield report(at, "keys-exclude", f"{key} means nothing without query", hint)
+
+
+def idle_keys(view: View, node: Node, report: Reporter) -> Iterator[Problem]:
+    """Of a translated query: keys that its kind does not have would be ignored without a word."""
+    if view.chosen is None:
+        return
+    is_pattern = view.chosen.strategy == "pattern"
+    kind, other, keys = ("pattern", "windows", _FOR_WINDOWS) if is_pattern else ("window", "patterns", _FOR_PATTERNS)
+    for key in keys:
+        if (at := node.key(key)) is not None:
+            yield report(at, "keys-exclude", f"{key} means nothing for a {kind}", f"remove it; it is for {other}")
 
 
 def _start(document: ViewDocument, node: Node, report: Reporter) -> tuple[Start, list[Problem]]:

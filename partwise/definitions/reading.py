@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from partwise.definitions.build import build
+from partwise.definitions.build import build, idle_keys
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
 from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
 from partwise.definitions.model import DOCUMENTS
@@ -111,7 +111,7 @@ class Reading:
             elif isinstance(definition, View) and definition.query is not None and name not in self._broken():
                 # The one place where the translator of PATTERN and WINDOW queries is called.
                 answer = translate_view(definition, tables, catalog.columns)
-                self.problems += answer.problems
+                self.problems += [*answer.problems, *idle_keys(answer.view, entry.node, entry.report)]
                 tables[name] = answer.view
                 helpers |= {helper.name: helper for helper in answer.helpers if helper.name.lower() not in tables}
                 self.problems += [

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from partwise.definitions import Definitions, View, load, load_texts
 from partwise.parts import Reference
 from partwise.tables import Input
@@ -21,6 +23,12 @@ part: 1 minute
 query: |
   SELECT src, COUNT(*) AS ct FROM m PATTERN [a, b+]
   WHERE a.loss > 10 AND b.loss > 10 GROUP BY src
+"""
+WINDOW = """\
+view: v
+part: 1 minute
+query: |
+  SELECT src, COUNT(*) AS ct FROM m [WINDOW 5 minutes] GROUP BY src
 """
 
 
@@ -92,3 +100,19 @@ def test_the_fingerprint_of_a_query_follows_its_meaning() -> None:
     assert all(before[name].fingerprint == same[name].fingerprint for name in before.tables)
     for changed in (other, carry):
         assert any(before[name].fingerprint != changed[name].fingerprint for name in (*helpers, "v"))
+
+
+@pytest.mark.parametrize(
+    ("query", "setting", "expected"),
+    [
+        (QUERY, "strategy: merge", ["a.yaml:12:1: keys-exclude: strategy means nothing for a pattern"]),
+        (QUERY, "partial: true", ["a.yaml:12:1: keys-exclude: partial means nothing for a pattern"]),
+        (QUERY, "gaps: carry", []),
+        (WINDOW, "gaps: break", ["a.yaml:11:1: keys-exclude: gaps means nothing for a window"]),
+        (WINDOW, "partial: true", []),
+        (WINDOW, "strategy: merge", []),
+    ],
+)
+def test_settings_of_the_other_kind_are_not_ignored(query: str, setting: str, expected: list[str]) -> None:
+    found = read(SOURCE + query + setting + "\n").problems
+    assert [f"{p.file}:{p.line}:{p.column}: {p.code}: {p.message}" for p in found] == expected
