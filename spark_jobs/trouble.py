@@ -30,6 +30,7 @@ _TEXTS = (
     "Connection refused",
     "failed to connect to all addresses",
     "ExecutorLostFailure",
+    "[OPERATION_CANCELED]",  # its task was stopped: that says nothing about the query
 )
 
 

@@ -28,7 +28,7 @@ from partwise.tables import Graph
 from partwise_airflow.dags import LONGEST_STEP, START
 from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
-from partwise_airflow.step import CONNECT, POOL, RETRIES, by, passed
+from partwise_airflow.step import CONNECT, POOL, RETRIES, by, let_go, passed
 
 DAG_ID = "partwise_backfill"
 #: Of tasks that need no Spark: a worker may die, the ledger may be away for a moment.
@@ -212,6 +212,7 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
         def on_kill(self) -> None:
             if self.submitted is not None:
                 self.submitted.hook.on_kill()
+            let_go(self.op_kwargs)
 
     workspace, tables, depth = spec["workspace"], spec["tables"], max(1, spec["depth"])
     with DAG(

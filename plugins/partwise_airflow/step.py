@@ -6,8 +6,10 @@ What Spark does with it is a function of `spark_jobs` that the DAG file hands in
 from __future__ import annotations
 
 import json
+import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -27,6 +29,8 @@ from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
 from partwise_airflow.request import request
 
+log = logging.getLogger(__name__)
+
 #: Steps that run at once share this pool.
 POOL = "spark"
 CONNECT = "spark_connect"
@@ -37,6 +41,10 @@ RETRIES = {
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=2),
 }
+
+
+#: Airflow kills a task that does not end by itself after 5 seconds or so.
+SECONDS_TO_STOP = 3.0
 
 
 class SparkStep(PySparkOperator):
@@ -78,6 +86,9 @@ class SparkStep(PySparkOperator):
             raise DownstreamTasksSkipped(tasks=["announce"])
         return report
 
+    def on_kill(self) -> None:
+        let_go(self.op_kwargs)
+
 
 def requested(workspace: str | None, view: str, asked: Asked) -> None:
     """Before the first step of a run: what somebody asked for is marked."""
@@ -99,6 +110,25 @@ def computed(workspace: str | None, view: str, asked: Asked) -> None:
                 left = not_computed(graph, LedgerFacts(r), view, span, time.time())
         if left:
             raise AirflowException(left)
+
+
+def let_go(given: Mapping[str, Any]) -> None:
+    """A task that is stopped leaves no query behind in the driver that it shares with others.
+
+    In a thread of its own: a signal may come while the client holds its locks.
+    """
+    if (spark := given.get("spark")) is not None:
+        stopping = threading.Thread(target=_interrupt, args=(spark,), daemon=True)
+        stopping.start()
+        stopping.join(SECONDS_TO_STOP)
+
+
+def _interrupt(spark: Any) -> None:
+    try:
+        spark.interruptAll()  # the end of a session alone does not end what it runs
+    except Exception:
+        log.exception("what runs in Spark could not be interrupted")
+    spark.stop()  # and nothing more is begun
 
 
 def by(context: Any) -> dict[str, Any]:
@@ -172,3 +202,6 @@ class SparkLoad(PySparkOperator):
             told = "\n".join(f"{item['file']}: {item['message']}".lstrip(": ") for item in report["refused"])
             raise AirflowFailException(f"{self.table}: {told}")
         return report
+
+    def on_kill(self) -> None:
+        let_go(self.op_kwargs)
