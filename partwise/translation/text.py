@@ -158,7 +158,7 @@ class Piece:
 def complaint(error: ParseError) -> str:
     """What the parser says, without words from inside of it."""
     what = str(error.errors[0].get("description") or "") if error.errors else ""
-    return "something is missing" if not what or "<class" in what else what.rstrip(".")
+    return "something is missing" if not what or "<class" in what or "<Token" in what else what.rstrip(".")
 
 
 #: A text that begins with `show` or `explain` would be one token, a command: so it begins with something else.
@@ -166,7 +166,18 @@ _BEFORE = "SELECT "
 
 
 def _tokenised(text: str) -> list[tokenizer_core.Token]:
-    return list(Spark().tokenize(_BEFORE + text))[1:]
+    return [_as_name(token) for token in list(Spark().tokenize(_BEFORE + text))[1:]]
+
+
+def _as_name(token: tokenizer_core.Token) -> tokenizer_core.Token:
+    """Words that only begin statements are names in a query: `(describe > 1)`."""
+    if token.token_type.name not in _STATEMENTS:
+        return token
+    place = {"line": token.line, "col": token.col, "start": token.start, "end": token.end}
+    return tokenizer_core.Token(tokenizer_core.TokenType.VAR, token.text, comments=token.comments, **place)
+
+
+_STATEMENTS = frozenset(["ALTER", "CREATE", "DESCRIBE", "DROP", "GRANT", "INSERT", "REVOKE", "ROLLBACK", "UNCACHE"])
 
 
 def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
@@ -268,7 +279,7 @@ def plain(name: str) -> str:
 def quoted(name: str) -> str:
     """A name as it is written: with quotes where it needs them."""
     simple = name.replace("_", "a").isalnum() and not name[0].isdigit() and name.isascii()
-    return name if simple and name.upper() not in _RESERVED else "`" + name.replace("`", "``") + "`"
+    return name if simple and name.upper() not in _RESERVED | _STATEMENTS else "`" + name.replace("`", "``") + "`"
 
 
 # Words that would end or change a clause if a column of that name stood there without quotes.

@@ -66,7 +66,11 @@ def test_a_window_over_a_view_has_types_too(item: str, kind: str | None) -> None
 
 @pytest.mark.parametrize(
     ("update", "strategy"),
-    [("SELECT g, d AS n FROM m[j]", "merge"), ("SELECT g, round(d) AS n FROM m[j]", "recompute")],
+    [
+        ("SELECT g, d AS n FROM m[j]", "merge"),
+        ("SELECT g, round(d) AS n FROM m[j]", "merge"),
+        ("SELECT g, bround(d) AS n FROM m[j]", "recompute"),
+    ],
 )
 def test_what_is_known_decides_how_a_sum_can_be_kept(update: str, strategy: str) -> None:
     text = f"{TABLES}---\nview: v\npart: 1 minute\nupdate: {update}\n{WINDOW.format(item='AVG(n)')}"

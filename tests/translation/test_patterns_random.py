@@ -22,6 +22,7 @@ from tests.translation.pattern_oracle import (
     value,
 )
 from tests.translation.sorting import sorted_by
+from tests.translation.words import Words, back, in_row, in_table, in_text, random_words
 
 COLUMNS = {"g": "string", "ts": "bigint", "tie": "bigint", "x": "int", "y": "decimal(6,1)", "z": "int"}
 TABLE = InputTable("s", "source", 60, COLUMNS, "ts", "tie")
@@ -35,56 +36,63 @@ def _plain(value: Any) -> Any:
     return None if value is None else round(float(value), 4) if not isinstance(value, str) else value
 
 
-def order_of(translation: Translation) -> Any:
+def order_of(translation: Translation, words: Words) -> Any:
     """How rows are sorted: as the struct says, NULL last (that is DuckDB's way; Spark has it first)."""
-    texts = [text.split(" AS ")[0] for text in sorted_by(translation)]
+    texts = [back(text.split(" AS ")[0], words) for text in sorted_by(translation)]
     return lambda row: tuple((v is None, v if v is not None else 0) for v in (value(text, row) for text in texts))
 
 
-def translated(pattern: Pattern, table: InputTable) -> Translation | None:
+def translated(pattern: Pattern, table: InputTable, words: Words | None = None) -> Translation | None:
+    text = in_text(pattern.sql(), words or {})
     try:
-        return translate(QueryView("v", pattern.sql(), 60 * pattern.ratio, gaps=pattern.gaps), {"s": table})
+        return translate(QueryView("v", text, 60 * pattern.ratio, gaps=pattern.gaps), {"s": table})
     except TranslationError as error:
         if {p.code for p in error.problems} == {"impossible-condition"}:
             return None
         raise
 
 
-def check(pattern: Pattern, history: dict[int, list[Row]], table: InputTable, rng: random.Random) -> bool:
-    translation = translated(pattern, table)
+def check(pattern: Pattern, history: dict[int, list[Row]], table: InputTable, rng: random.Random, words: Words) -> bool:
+    table = in_table(table, words)
+    translation = translated(pattern, table, words)
     if translation is None:
         return False
     duck = Duck(translation, [table])
     try:
         for rows in history.values():
-            duck.insert("s", rows)
+            duck.insert("s", [in_row(row, words) for row in rows])
         catch_up(duck, {"s": set(history)})
-        compare(duck, pattern, history, translation)
-        check_fast(duck, translation, pattern, history)
+        compare(duck, pattern, history, translation, words)
+        check_fast(duck, translation, pattern, history, words)
         for _ in range(2):
             part = rng.choice(sorted(history))
             late = [random_row(rng, part, rng.choice(["p", None]), 1000 + rng.randint(-2000, 2000))]
             history = {**history, part: history[part] + late}
-            duck.insert("s", late)
+            duck.insert("s", [in_row(row, words) for row in late])
             repair(duck, {("s", part)})
-            compare(duck, pattern, history, translation)
+            compare(duck, pattern, history, translation, words)
     finally:
         duck.close()
     return True
 
 
-def compare(duck: Duck, pattern: Pattern, history: dict[int, list[Row]], translation: Translation) -> None:
+def compare(
+    duck: Duck, pattern: Pattern, history: dict[int, list[Row]], translation: Translation, words: Words
+) -> None:
     assert duck.built["v"] == set(pattern.parts(history))
     for part in pattern.parts(history):
-        expected = bag(pattern.report(history, part, order_of(translation)))
-        assert bag(duck.rows("v", part)) == expected, f"part {part}: {pattern.sql()} {pattern.gaps} {history}"
+        expected = bag([in_row(row, words) for row in pattern.report(history, part, order_of(translation, words))])
+        text = in_text(pattern.sql(), words)
+        assert bag(duck.rows("v", part)) == expected, f"part {part}: {text} {pattern.gaps} {history}"
 
 
-def check_fast(duck: Duck, translation: Translation, pattern: Pattern, history: dict[int, list[Row]]) -> None:
+def check_fast(
+    duck: Duck, translation: Translation, pattern: Pattern, history: dict[int, list[Row]], words: Words
+) -> None:
     """The join gives the helper's rows where no group has two rows, and says so where one has."""
     helper = translation.views[0]
     assert helper.fast_update is not None
-    assert helper.unique_by == (("g",) if pattern.key and pattern.key[0] == "g" else ())
+    assert helper.unique_by == ((words.get("g", "g"),) if pattern.key and pattern.key[0] == "g" else ())
     assert (helper.unique_update is None) == (not helper.unique_by)
     for part in pattern.parts(history)[1:]:
         if pattern.most(history, part) > 1:
@@ -99,14 +107,15 @@ def check_fast(duck: Duck, translation: Translation, pattern: Pattern, history: 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_generated_sql_equals_the_meaning(seed: int) -> None:
-    """8 x 20 queries over two histories each."""
+    """8 x 20 queries over two histories each; some columns and variables are called like words of SQL."""
     rng = random.Random(seed)
     done = 0
     while done < 20:
         table = TABLE if rng.random() < 0.7 else replace(TABLE, tie=None)
         pattern = random_pattern(rng)
         histories = [random_history(rng, rng.randint(3, 6), most) for most in (1, rng.choice([2, 3]))]
-        done += all(check(pattern, history, table, rng) for history in histories)
+        words = random_words(rng, "gxyzabcd")
+        done += all(check(pattern, history, table, rng, words) for history in histories)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -119,4 +128,10 @@ def test_one_condition_for_all_variables(seed: int) -> None:
         translation = translated(pattern, table)
         assert translation is not None
         assert "aggregate(" not in translation.views[0].update
-        assert check(pattern, random_history(rng, rng.randint(3, 6), rng.choice([1, 3, 6])), table, rng)
+        assert check(
+            pattern,
+            random_history(rng, rng.randint(3, 6), rng.choice([1, 3, 6])),
+            table,
+            rng,
+            random_words(rng, "gxyzabcd"),
+        )

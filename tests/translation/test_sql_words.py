@@ -8,6 +8,7 @@ import pytest
 
 from partwise.translation import InputTable, QueryView, translate
 from tests.translation.duck import Duck, catch_up
+from tests.translation.words import WORDS
 
 
 def renamed(query: str, column: str, variable: str) -> str:
@@ -53,17 +54,11 @@ def test_case_has_its_own_end(column: str) -> None:
     assert result(query, column, ROWS) == [("p", 3)]
 
 
-#: Statements, types, units, clauses.
-WORDS = (
-    "load", "comment", "set", "begin", "refresh", "use", "copy", "cache", "desc", "describe", "merge", "update", "delete",
-    "truncate", "kill", "call", "show", "execute", "explain", "date", "day", "timestamp", "offset", "limit", "window", "pivot",
-    "end", "filter", "first",
-)  # fmt: skip
 QUERIES = {
-    "keys of a window": "SELECT COLUMN, COUNT(*) AS n FROM s [WINDOW 2 minutes] WHERE COLUMN > -1 GROUP BY COLUMN HAVING COLUMN < 9",
+    "keys of a window": "SELECT COLUMN, COUNT(*) AS n FROM s [WINDOW 2 minutes] WHERE (COLUMN > -1) GROUP BY COLUMN HAVING COLUMN < 9",
     "sums of a window": "SELECT g, SUM(COLUMN) AS n, MAX(COLUMN + 1) AS m, COUNT(DISTINCT COLUMN) AS d FROM s [WINDOW 2 minutes] GROUP BY g",
     "conditions": "SELECT g, COUNT(*) AS n, SUM(b.COLUMN) AS z, LAST(COLUMN) AS l FROM s PATTERN [a, b+] WHERE a.COLUMN >= 0 "
-                  "AND b.COLUMN >= a.COLUMN AND x > 0 AND COLUMN < 100 AND b.x > 2 GROUP BY g ORDER BY ts, COLUMN",
+                  "AND b.COLUMN >= a.COLUMN AND x > 0 AND (COLUMN < 100) AND b.x > 2 GROUP BY g ORDER BY ts, COLUMN",
     "keys of a pattern": "SELECT COLUMN, COUNT(*) AS n FROM s PATTERN [a, b+] WHERE b.x > 3 GROUP BY COLUMN",
     "variables": "SELECT g, COUNT(*) AS n, SUM(VARIABLE.x) AS z FROM s PATTERN [VARIABLE, b+] WHERE VARIABLE.x >= 0 AND b.x > VARIABLE.x GROUP BY g",
 }  # fmt: skip
