@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from partwise.translation.calls import Call
-from partwise.translation.expressions import ColumnUse, columns, row_problems
+from partwise.translation.expressions import columns, row_problems
 from partwise.translation.implication import never_null
 from partwise.translation.machine import Machine
 from partwise.translation.model import Problem, TranslationError
@@ -123,15 +123,11 @@ def _value(
     call: Call, machine: Machine, tables: list[str], known: Columns | None
 ) -> tuple[Value, int | None, str | None]:
     names = [v.name for v in machine.variables]
-    pieces = [piece for piece in (call.args[0], call.filter) if piece is not None]
-    uses: list[ColumnUse] = []
-    for piece in pieces:
-        if piece.text != "*":
-            problems = list(row_problems(piece, "an aggregate"))
-            if problems:
-                raise TranslationError(*problems)
-            uses += columns(piece, [*names, *tables])
-    found = {use.qualifier if use.qualifier in names else None for use in uses}
+    found = _variables(call.args[0], names, tables)
+    if call.filter is not None:
+        kept = _variables(call.filter, names, tables)
+        # Of a variable's rows, a bare column in FILTER is that of the same row.
+        found |= kept - {None} if found - {None} else kept
     if len(found) > 1:
         raise TranslationError(
             Problem(call.start, "bad-aggregate", f"{call.name.upper()} mixes rows of several variables",
@@ -151,6 +147,16 @@ def _value(
         value = Value(plain_value.body, plain_value.uses, condition)
     kind = type_of(_bare(arg, names, tables).tree, known) if not call.star else "int"
     return value, (names.index(name) if name is not None else None), kind
+
+
+def _variables(piece: Piece, names: list[str], tables: list[str]) -> set[str | None]:
+    """The variables whose rows an expression reads; None stands for columns without one."""
+    if piece.text == "*":
+        return set()
+    problems = list(row_problems(piece, "an aggregate"))
+    if problems:
+        raise TranslationError(*problems)
+    return {use.qualifier if use.qualifier in names else None for use in columns(piece, [*names, *tables])}
 
 
 def _plain_value(piece: Piece, names: list[str], tables: list[str]) -> Value:

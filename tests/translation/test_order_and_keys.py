@@ -125,3 +125,10 @@ def test_filter_and_expressions_over_aggregates() -> None:
         FROM s PATTERN [a, b+] WHERE a.x > 0 AND b.x > 0 GROUP BY g HAVING COUNT(*) FILTER (WHERE x > 1) >= 1
     """
     assert shown(query, [(1, 1), (1, 0), (4, 1), (9, -1)]) == [None, None, (1, 4, 2, 2.0, 3), (2, 4, 2, 3.8, 8)]
+
+
+@pytest.mark.parametrize("column", ["x", "b.x"])
+def test_a_bare_column_in_the_filter_of_a_variable_is_of_the_same_row(column: str) -> None:
+    query = f"SELECT g, SUM(b.y) FILTER (WHERE {column} > 1) AS s FROM s PATTERN [a, b+] WHERE a.x > 4 AND b.x < 5 GROUP BY g"
+    rows = [row(1, 61, 9, y=100), row(1, 62, 1, y=10), row(1, 63, 3, y=7), row(1, 64, 2, y=5)]
+    assert found(query, rows) == [("a", 12)]
