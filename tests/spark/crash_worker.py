@@ -11,9 +11,11 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ import partwise.storage.table
 import spark_jobs.engine
 from partwise import storage
 from partwise.ledger.files import quarantined
+from partwise.ledger.ledger import Ledger
 from partwise.workspace import open_workspace
 from spark_jobs.ingest.api import ingest
 from spark_jobs.ingest.result import Ingested
@@ -102,6 +105,19 @@ def take_in_files(at: Path, spark: Any, **given: Any) -> Ingested:
     return ingest(Workspace(spark, at, **given).engine, open_workspace(str(at), {}), ["m"], settle=0)[0]
 
 
+#: Held while the lease is renewed, which another thread does all the while. A process that is stopped in the middle of that
+#: would keep the whole SQLite file locked, and nobody could overtake it: that is not what is looked at here.
+RENEWING = threading.Lock()
+
+
+def renew(ledger: Ledger, *given: Any, renew: Callable[..., Any] = Ledger.renew) -> Any:
+    with RENEWING:
+        return renew(ledger, *given)
+
+
+Ledger.renew = renew  # type: ignore[method-assign]
+
+
 def stopper(point: str, nth: int, number: signal.Signals) -> Callable[[str], None]:
     passed = 0
 
@@ -109,7 +125,8 @@ def stopper(point: str, nth: int, number: signal.Signals) -> Callable[[str], Non
         nonlocal passed
         passed += name == point
         if name == point and passed == nth:
-            os.kill(os.getpid(), number)
+            with RENEWING if number == signal.SIGSTOP else nullcontext():
+                os.kill(os.getpid(), number)
 
     return stop
 
