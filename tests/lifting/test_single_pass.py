@@ -10,12 +10,10 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from partwise.lifting import spread
-from partwise.sql.references import find
 from partwise.translation import GeneratedView, InputTable, QueryView, Translation, translate
-from partwise.translation.single_pass import FIRST, LAST
 from tests.translation import pattern_oracle, window_oracle
 from tests.translation.duck import Duck, _fix, catch_up
+from tests.translation.passes import single_pass_text
 from tests.translation.test_patterns_random import TABLE as PATTERNS
 from tests.translation.test_patterns_random import bag, translated
 from tests.translation.test_windows_random import TABLE as WINDOWS
@@ -37,19 +35,7 @@ def _arrays(node: exp.Expr) -> exp.Expr:
 
 
 def single_pass(duck: Duck, view: GeneratedView, first: int, last: int) -> dict[int, list[dict[str, Any]]]:
-    """As the engine runs it: rows with the part they go to, and of the view itself only the part before."""
-    assert view.single_pass is not None
-    text = view.single_pass
-    for table in reversed(find(text).tables):
-        assert table.reference is not None
-        if table.table == view.name:
-            rows = f"SELECT * EXCEPT (part) FROM {table.table} WHERE part = {first - 1}"
-        else:
-            column = spread(table.reference).column("__j")
-            rows = f"SELECT * FROM (SELECT *, {column} FROM {table.table}) WHERE __j BETWEEN {first} AND {last}"
-        alias = "" if table.alias else f" AS {table.table}"
-        text = f"{text[: table.start]}({rows}){alias}{text[table.end :]}"
-    cursor = duck.con.execute(to_duckdb(text.replace(FIRST, f"{first}L").replace(LAST, f"{last}L")))
+    cursor = duck.con.execute(to_duckdb(single_pass_text(view, first, last)))
     names = [d[0] for d in cursor.description]
     found: dict[int, list[dict[str, Any]]] = {part: [] for part in range(first, last + 1)}
     for row in cursor.fetchall():

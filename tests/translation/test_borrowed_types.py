@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from partwise.lifting import spread
-from partwise.sql.references import find
-from partwise.translation import GeneratedView, InputTable, QueryView, translate
-from partwise.translation.single_pass import FIRST, LAST
+from partwise.translation import InputTable, QueryView, translate
 from tests.translation.duck import catch_up
+from tests.translation.passes import single_pass_text
 from tests.translation.test_on_spark import Sparkling
 
 pytestmark = pytest.mark.spark
@@ -69,23 +67,7 @@ def test_every_way_gives_the_same_types(spark: SparkSession, known: bool, gaps: 
         names, rows = runner.run_text(text, "j", 4)
         assert [(f.name, f.dataType) for f in runner.last_schema] == types
         assert [dict(zip(names, values, strict=True)) for values in rows] == runner.rows(helper.name, 4)
-    passed = single_pass(runner, helper, 1, 4)
+    passed = runner.spark.sql(single_pass_text(helper, 1, 4))
     assert [(f.name, f.dataType) for f in passed.schema][:-1] == types
     found = Counter(repr((r[-1], *r[:-1])) for r in passed.collect())
     assert found == Counter(repr((p, *r.values())) for p in range(1, 5) for r in runner.rows(helper.name, p))
-
-
-def single_pass(runner: Sparkling, view: GeneratedView, first: int, last: int) -> Any:
-    """As the engine runs it: rows with the part they go to, and of the view itself only the part before."""
-    assert view.single_pass is not None
-    text = view.single_pass
-    for table in reversed(find(text).tables):
-        assert table.reference is not None
-        if table.table == view.name:
-            rows = f"SELECT * EXCEPT (part) FROM {table.table} WHERE part = {first - 1}"
-        else:
-            column = spread(table.reference).column("__j")
-            rows = f"SELECT * FROM (SELECT *, {column} FROM {table.table}) WHERE __j BETWEEN {first} AND {last}"
-        alias = "" if table.alias else f" AS {table.table}"
-        text = f"{text[: table.start]}({rows}){alias}{text[table.end :]}"
-    return runner.spark.sql(text.replace(FIRST, f"{first}L").replace(LAST, f"{last}L"))
