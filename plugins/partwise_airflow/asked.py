@@ -29,5 +29,9 @@ def asked_of(context: Any) -> Asked:
     if typed and str(typed).strip():
         return Asked(str(typed).strip(), requested=True)
     key = run.partition_key
-    by_hand = str(getattr(run.run_type, "value", run.run_type)) == "manual"
-    return Asked(key or None, requested=bool(key) and by_hand)
+    return Asked(key or None, requested=bool(key) and by_hand(run))
+
+
+def by_hand(run: Any) -> bool:
+    """Whether somebody triggered it; tasks and the scheduler have objects of different kinds for it."""
+    return str(getattr(run.run_type, "value", run.run_type)) == "manual"

@@ -1,6 +1,7 @@
 """Writes the reason of a run into its note, so that the list of runs says why each of them was made.
 
-No task can set the note of a run that an event made, and people leave theirs empty. The scheduler can, with its own object, when the run starts.
+No task can set the note of a run that an event made, and people leave theirs empty. The scheduler can, with its own
+object, when the run starts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def reason_of(dag_run: Any) -> str | None:
 
 def asked_for(dag_run: Any) -> str | None:
     """What somebody typed into the form of a view, or gave as the key. A note of their own is left alone."""
-    if str(getattr(dag_run.run_type, "value", dag_run.run_type)) != "manual" or "partwise" not in dag_run.dag.tags:
+    # Here, since every component loads this module when it starts, and few need that one.
+    from partwise_airflow.asked import by_hand
+
+    if not by_hand(dag_run) or "partwise" not in dag_run.dag.tags:
         return None  # nor are the runs of other people's DAGs our business
     part = str((dag_run.conf or {}).get("part") or dag_run.partition_key or "").strip()
     return f"{part} was asked for"[:200] if part else None
