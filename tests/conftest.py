@@ -51,7 +51,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of one warm driver with the settings that users have, for commands that tests call as processes."""
-    from spark_jobs.connect import server
+    from spark_jobs.session.connect import server
 
     with server(log=tmp_path_factory.mktemp("driver") / "log") as url:
         yield url
