@@ -3,6 +3,7 @@
 Importing this costs about 0.2 s (delta-rs and pyarrow), so commands import it only when they need it.
 """
 
+from partwise.storage.errors import StorageError, StoreProblem
 from partwise.storage.log import Logged, entries
 from partwise.storage.schema import BadSchema
 from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep
@@ -13,7 +14,6 @@ from partwise.storage.table import (
     NoTable,
     Refused,
     Rewrite,
-    StorageError,
     barrier,
     checkpoint,
     commit,
@@ -34,6 +34,7 @@ __all__ = [
     "Refused",
     "Rewrite",
     "StorageError",
+    "StoreProblem",
     "Swept",
     "barrier",
     "begin",

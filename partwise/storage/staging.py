@@ -51,14 +51,14 @@ def finish(path: str, step: str) -> None:
     root = folder(path)
     actions = _follower(root, step)
     if actions is not None and not _names(actions, step):
-        root.delete(folder_of(step))
+        root.delete_folder(folder_of(step))
     root.delete(f"{_NOTES}/{step}")
 
 
 def discard(path: str, step: str) -> None:
     """Throws staged files away (unchanged content, failed check). Only for files never committed."""
     root = folder(path)
-    root.delete(folder_of(step))
+    root.delete_folder(folder_of(step))
     root.delete(f"{_NOTES}/{step}")  # last, so that a crash leaves the note and the sweep finds it
 
 

@@ -20,8 +20,10 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from partwise import object_store
 from partwise.parts import Parts
 from partwise.storage import log
+from partwise.storage.errors import StorageError, StoreProblem
 from partwise.storage.files import BadFile, folder
 from partwise.storage.schema import PART, names, normal
 
@@ -33,10 +35,6 @@ CHECKPOINT_EVERY = 50
 KEEP_LOG = {"delta.enableExpiredLogCleanup": "false"}
 #: The statistics that we write and that readers filter by; other writers (OPTIMIZE) keep to them too.
 PART_STATISTICS = {"delta.dataSkippingStatsColumns": "part,part_timestamp"}
-
-
-class StorageError(Exception):
-    """A table cannot be read or written as asked; the message is meant for people."""
 
 
 class NoTable(StorageError):
@@ -139,7 +137,7 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
     keeps its schema; see `replace` for another one.
     """
     wanted = Schema.from_json(normal(schema))
-    if not _is_table(path):
+    if not exists(path):
         configuration = {**KEEP_LOG, **(PART_STATISTICS if PART in names(schema) else {})}
         try:
             DeltaTable.create(
@@ -149,29 +147,39 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
                 name=name,
                 description=description,
                 configuration=configuration,
+                storage_options=options(path),
                 # With retries the slower of two creators commits its own CREATE as version 1.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
-        except DeltaError:
-            if not _is_table(path):  # else somebody was quicker, which is as good
-                raise
+        except (DeltaError, OSError) as why:
+            if not exists(path):  # else somebody was quicker, which is as good
+                raise _told(path, why) from why
     return open_at(path)
+
+
+def options(path: str) -> dict[str, str] | None:
+    """What delta-rs needs to know to reach a path; None for a local folder."""
+    return object_store.delta_options(object_store.access_to(path)) if object_store.is_s3(path) else None
 
 
 def open_at(path: str, version: int | None = None) -> Handle:
     """The table at a version (the newest one by default). Raises NoTable."""
     try:
-        table = DeltaTable(path, version=version)
+        table = DeltaTable(path, version=version, storage_options=options(path))
     except TableNotFoundError as why:
         raise NoTable(f"there is no Delta table in {path}") from why
-    except DeltaError as why:
+    except (DeltaError, OSError) as why:
+        if isinstance(_told(path, why), StoreProblem):
+            raise _told(path, why) from why
         at = "" if version is None else f" in version {version}"
         raise NoTable(f"the Delta table in {path} cannot be opened{at}: {why}") from why
     return Handle(path, table.version(), table)
 
 
 def exists(path: str) -> bool:
-    return _is_table(path)
+    if object_store.is_remote(path):  # delta-rs would keep all other threads waiting meanwhile
+        return any(not found.folder for found in folder(path).listing("_delta_log"))
+    return bool(DeltaTable.is_deltatable(path))
 
 
 def commit(
@@ -214,14 +222,23 @@ def barrier(handle: Handle, entry: dict[str, Any]) -> int:
 
 
 def checkpoint(path: str) -> None:
-    DeltaTable(path).create_checkpoint()
+    DeltaTable(path, storage_options=options(path)).create_checkpoint()
 
 
-def _is_table(path: str) -> bool:
-    return bool(DeltaTable.is_deltatable(path))
+def _told(path: str, why: Exception) -> Exception:
+    """The same for people, if the store is at fault; else as it is."""
+    if not object_store.is_remote(path) or object_store.meaning(str(why)) is None:
+        return why
+    return StoreProblem(object_store.explained(path, str(why)))
 
 
 def _check_current(handle: Handle) -> None:
+    """Not needed to be safe, as long as log files stay: the commit is a compare-and-swap. It saves work and tells early."""
+    if object_store.is_remote(handle.path):
+        # There each look is a request. What only it can tell: that the next log file was there and is cleaned away.
+        if log.last_checkpoint(folder(handle.path)) > handle.version:
+            raise Conflict(f"{handle.path}: version {handle.version} is no longer the newest one")
+        return
     if log.exists_after(folder(handle.path), handle.version):
         raise Conflict(f"{handle.path}: version {handle.version} is no longer the newest one")
 
@@ -231,15 +248,15 @@ def _add_actions(
 ) -> list[AddAction]:
     root, found = folder(handle.path), []
     for file in adds:
-        size = root.size(file.path)
+        staged = root.parquet(file.path)
         if file.path in live:
             raise Refused(f"{handle.path}: {file.path} is a file of the table already")
-        if size is None:
+        if staged is None:
             raise Refused(f"{handle.path}: the staged file {file.path} is missing")
-        if size != file.size:
-            raise Refused(f"{handle.path}: the staged file {file.path} has {size} bytes, expected {file.size}")
+        if staged.size != file.size:
+            raise Refused(f"{handle.path}: the staged file {file.path} has {staged.size} bytes, expected {file.size}")
         try:
-            footer = root.footer(file.path)
+            footer = staged.footer()
             if not footer.rows:
                 continue
             statistics = footer.statistics()
@@ -248,7 +265,7 @@ def _add_actions(
         if set(footer.columns) != set(columns):
             odd = ", ".join(sorted(set(footer.columns) ^ set(columns)))
             raise Refused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
-        found.append(AddAction(file.path, size, {}, now, data_change, statistics))
+        found.append(AddAction(file.path, staged.size, {}, now, data_change, statistics))
     return found
 
 
@@ -273,7 +290,7 @@ def _commit(
         # An object store can lose the answer to a commit that went through: the log knows.
         taken = log.actions_of(folder(handle.path), version)
         if taken is None:
-            raise
+            raise _told(handle.path, why) from why
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
             raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
     if version % CHECKPOINT_EVERY == 0:

@@ -36,7 +36,7 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
         spark = workspace.settings.spark
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        started = session(master=spark.master, remote=spark.remote, conf=spark.conf)
+        started = session(master=spark.master, remote=spark.remote, conf=workspace.spark_conf)
         most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
         yield Engine(started, ledger, definitions, workspace.warehouse, **most), workspace
 

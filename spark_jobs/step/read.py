@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from partwise.object_store import spark_path
 from partwise.parts import Parts
 from partwise.storage import File, Handle, Rewrite
 from partwise.storage import schema as schemas
@@ -49,7 +50,7 @@ def staged(spark: SparkSession, handle: Handle, chosen: Iterable[File], schema: 
 
 def foreign(spark: SparkSession, path: str, version: int) -> DataFrame:
     """A table that others write, which may use any feature that Delta has."""
-    return spark.read.format("delta").option("versionAsOf", version).load(path)
+    return spark.read.format("delta").option("versionAsOf", version).load(spark_path(path))
 
 
 def in_parts(wanted: Parts, column: str = schemas.PART) -> Column:
@@ -81,5 +82,5 @@ def _read(spark: SparkSession, schema: str, uris: list[str]) -> DataFrame:
 
 
 def literal(uri: str) -> str:
-    """Spark takes `[`, `{`, `*` and `?` in a path for patterns."""
-    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in uri)
+    """Spark takes `[`, `{`, `*` and `?` in a path for patterns, and calls an object store by another name."""
+    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in spark_path(uri))

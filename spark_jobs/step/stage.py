@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
 from partwise import storage
+from partwise.object_store import spark_path
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
 
@@ -37,7 +38,7 @@ def stage(
     if schemas.PART in schemas.names(wanted):
         fitted = fitted.sortWithinPartitions(schemas.PART)
     folder = storage.begin(handle, step)
-    fitted.write.option("maxRecordsPerFile", MOST_ROWS_PER_FILE).parquet(folder)
+    fitted.write.option("maxRecordsPerFile", MOST_ROWS_PER_FILE).parquet(spark_path(folder))
     return storage.staged(handle.path, step)
 
 

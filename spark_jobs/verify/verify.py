@@ -25,6 +25,7 @@ from partwise.ledger.runs import due_rows, existing
 from partwise.parts import Parts, Range
 from partwise.sql.references import FoundReferences
 from partwise.storage.files import folder
+from partwise.storage.table import options
 from spark_jobs.engine import Engine
 from spark_jobs.step.read import literal
 from spark_jobs.verify.compare import different
@@ -85,7 +86,7 @@ def verify(engine: Engine, only: Collection[str] | None = None, progress: Progre
     try:
         return Checking(engine, f"{engine.warehouse.rstrip('/')}/{scratch}", progress).all(only)
     finally:
-        folder(engine.warehouse).delete(scratch)
+        folder(engine.warehouse).delete_folder(scratch)
 
 
 class Checking:
@@ -228,7 +229,7 @@ class Checking:
             at = self.known[table].at
             path = self.engine.path(table, at.generation)
             rows = self.spark.read.format("delta").option("versionAsOf", at.version or 0).load(path)
-            actions = DeltaTable(path, version=at.version or 0).get_add_actions(flatten=True)
+            actions = DeltaTable(path, version=at.version or 0, storage_options=options(path)).get_add_actions(flatten=True)
             files = [f"{path}/{name}" for name in actions.column("path").to_pylist()]
             if 0 < len(files) <= _FEW:  # the log is then read once, not by every query
                 once = self.spark.read.schema(rows.schema).option("recursiveFileLookup", "true")

@@ -56,7 +56,7 @@ def command(
         ports=Ports(port, spark_port, spark_ui_port),
         feed=every if (example if feed is None else feed) else None,
         master=found.settings.spark.master or "local[2]",
-        spark_conf=tuple(found.settings.spark.conf.items()),
+        spark_conf=tuple(found.spark_conf.items()),
         dags=own if (own := found.folder / "dags").is_dir() and own != CODE / "dags" else None,
         java_home=find_java(),
     )
