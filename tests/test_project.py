@@ -1,7 +1,7 @@
 """The project around the code: one way in, everything pinned, nothing of one machine in it."""
 
-import os
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess

@@ -229,7 +229,9 @@ class Checking:
             at = self.known[table].at
             path = self.engine.path(table, at.generation)
             rows = self.spark.read.format("delta").option("versionAsOf", at.version or 0).load(path)
-            actions = DeltaTable(path, version=at.version or 0, storage_options=options(path)).get_add_actions(flatten=True)
+            actions = DeltaTable(path, version=at.version or 0, storage_options=options(path)).get_add_actions(
+                flatten=True
+            )
             files = [f"{path}/{name}" for name in actions.column("path").to_pylist()]
             if 0 < len(files) <= _FEW:  # the log is then read once, not by every query
                 once = self.spark.read.schema(rows.schema).option("recursiveFileLookup", "true")

@@ -10,6 +10,7 @@ same process. Under `/-/` it takes orders: GET /-/log, DELETE /-/log, PUT /-/fau
     repeat   it is carried out twice, as by a proxy that tries again, and the second answer arrives
     delay    it is carried out after `seconds`
     fail     503 instead
+    refuse   403: the key may not do that
     expire   as if the key had expired; for all keys, or for the one named by `key`
 """
 
@@ -64,6 +65,8 @@ class Spoiling:
             return _cut(environ)
         if do == "fail":
             return _refused(start, "503 Service Unavailable", "ServiceUnavailable", "Please try again.")
+        if do == "refuse":
+            return _refused(start, "403 Forbidden", "AccessDenied", "Access Denied")
         if do == "expire":
             return _refused(start, "400 Bad Request", "ExpiredToken", "The provided token has expired.")
         if do == "delay":

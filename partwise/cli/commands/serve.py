@@ -51,6 +51,14 @@ def command(
         raise Stop(
             "spark.remote is set: `partwise serve` starts a Spark driver of its own. Remove it, or see deploy.md."
         )
+    if found.in_object_store:
+        from partwise.storage.errors import StoreProblem
+        from partwise.storage.probe import probe
+
+        try:
+            probe(found.warehouse)
+        except StoreProblem as why:
+            raise Stop(str(why)) from None
     site = Site(
         workspace=found.folder,
         ports=Ports(port, spark_port, spark_ui_port),

@@ -140,7 +140,9 @@ def _plain(
 
 def _mapped(watched: Watched, version: int) -> bool:
     try:
-        configuration = DeltaTable(watched.path, version=version, storage_options=options(watched.path)).metadata().configuration
+        configuration = (
+            DeltaTable(watched.path, version=version, storage_options=options(watched.path)).metadata().configuration
+        )
     except Exception:
         return True
     return configuration.get("delta.columnMapping.mode", "none") != "none"
