@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from partwise import object_store
 from partwise.storage.errors import StoreProblem
@@ -64,6 +64,33 @@ class Bucket:
 
         found = self._asked(lambda: obstore.get(self._store, self._prefix + name).bytes())
         return None if found is None else bytes(found)
+
+    def download(self, name: str, into: IO[bytes]) -> Object | None:
+        """Writes a file's content into another one, piece by piece; what it is that was read."""
+        import obstore
+
+        def ask() -> Object:
+            into.seek(0)
+            into.truncate()
+            answer = obstore.get(self._store, self._prefix + name)
+            for piece in answer.stream():
+                into.write(piece)
+            return self._object(answer.meta)
+
+        return self._asked(ask)
+
+    def copy_from(self, url: str, name: str) -> bool:
+        """Copies an object of the same bucket or another one into this folder, inside the store if it can do that."""
+        import obstore
+
+        source = Bucket(url.rpartition("/")[0])
+        if source._store is self._store:
+            path = source._prefix + url.rpartition("/")[2]
+            return self._asked(lambda: obstore.copy(self._store, path, self._prefix + name) or True) is True
+        content = source.get(url.rpartition("/")[2])
+        if content is not None:
+            self.put(name, content)
+        return content is not None
 
     def tail(self, name: str, length: int = TAIL) -> tuple[int, bytes] | None:
         """The size of a file and its last bytes."""
@@ -158,7 +185,8 @@ def _client(bucket: str, options: tuple[tuple[str, str], ...], plain: bool) -> A
     from obstore.store import S3Store
 
     config: Any = dict(options)
-    return S3Store(bucket, config=config, client_options={**_CLIENT, "allow_http": plain}, retry_config=_RETRY)
+    client: Any = {**_CLIENT, "allow_http": plain}
+    return S3Store(bucket, config=config, client_options=client, retry_config=_RETRY)
 
 
 @lru_cache(maxsize=32)

@@ -40,7 +40,8 @@ class Server:
         self._order("PUT", "/-/faults", json.dumps(faults).encode())
 
     def _order(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        with urlopen(Request(self.url + path, data=body, method=method), timeout=30) as answer:
+        plain = {"Content-Type": "application/octet-stream"}
+        with urlopen(Request(self.url + path, data=body, method=method, headers=plain), timeout=30) as answer:
             return bytes(answer.read())
 
 
