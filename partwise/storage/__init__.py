@@ -6,7 +6,7 @@ Importing this costs about 0.2 s (delta-rs and pyarrow), so commands import it o
 from partwise.storage.errors import StorageError, StoreProblem
 from partwise.storage.log import Logged, entries
 from partwise.storage.schema import BadSchema
-from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep
+from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep, upload
 from partwise.storage.table import (
     Conflict,
     File,
@@ -50,4 +50,5 @@ __all__ = [
     "rewrite",
     "staged",
     "sweep",
+    "upload",
 ]

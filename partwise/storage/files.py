@@ -32,6 +32,9 @@ class Folder(Protocol):
     def size(self, name: str) -> int | None: ...
     def read(self, name: str) -> bytes | None: ...
     def write(self, name: str, content: bytes) -> None: ...
+    def create(self, name: str, content: bytes) -> bool:
+        """Writes a file, unless there is one. False: there is one."""
+
     def listing(self, under: str) -> list[Listed]: ...
     def delete(self, *names: str) -> None:
         """Deletes files; fine when they are not there."""
@@ -76,6 +79,14 @@ class LocalFolder:
         path = self.base / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        try:
+            with open(self.base / name, "xb") as file:
+                file.write(content)
+        except FileExistsError:
+            return False
+        return True
 
     def listing(self, under: str) -> list[Listed]:
         try:
@@ -127,6 +138,9 @@ class RemoteFolder:
 
     def write(self, name: str, content: bytes) -> None:
         self.bucket.put(name, content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        return self.bucket.create(name, content)
 
     def listing(self, under: str) -> list[Listed]:
         folders, files = self.bucket.inside(under)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from partwise import object_store
@@ -17,6 +18,8 @@ from partwise.storage.errors import StoreProblem
 _T = TypeVar("_T")
 #: Bytes from the end of a Parquet file that hold its footer, unless it has very many columns or row groups.
 TAIL = 1 << 16
+#: Bytes. Larger files are put in pieces.
+_AT_ONCE = 64 << 20
 #: A name is tried again for so long when the store does not answer, with pauses that grow.
 _RETRY: Any = {"max_retries": 6}
 _CLIENT: Any = {"connect_timeout": "5s", "timeout": "60s"}
@@ -120,6 +123,19 @@ class Bucket:
             return True
 
         return bool(self._asked(ask))
+
+    def upload(self, name: str, file: Path) -> bool:
+        """Puts a local file here, unless there is another one. False: there is."""
+        import obstore
+
+        if file.stat().st_size > _AT_ONCE:
+            if self.head(name) is not None:
+                return False
+            self._asked(lambda: obstore.put(self._store, self._prefix + name, file))
+            return True
+        content = file.read_bytes()
+        # Refused although nobody else was there: the answer to a first try was lost.
+        return self.create(name, content) or self.get(name) == content
 
     def inside(self, under: str) -> tuple[list[str], list[Object]]:
         """Names of folders and files directly in a folder."""

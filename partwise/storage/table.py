@@ -29,6 +29,8 @@ from partwise.storage.schema import PART, names, normal
 
 #: A checkpoint each so many versions keeps opening a table at any version cheap.
 CHECKPOINT_EVERY = 50
+#: In an object store, opening takes two requests for each version since the last one.
+CHECKPOINT_EVERY_IN_STORE = 10
 
 #: Log files are the ledger's evidence after a crash and the way to older versions: nobody cleans them
 #: away behind our back.
@@ -273,14 +275,19 @@ def _commit(
     handle: Handle, actions: list[AddAction | RemoveAction], mode: str, schema: Schema, entry: dict[str, Any]
 ) -> int:
     attempt, version = uuid.uuid4().hex, handle.version + 1
+    metadata = {log.ENTRY: json.dumps(entry, separators=(",", ":")), log.ATTEMPT: attempt}
     try:
+        if mode == "append" and object_store.is_s3(handle.path):
+            if not folder(handle.path).create(log.name_of(version), log.written(actions, metadata)):
+                raise Conflict(f"{handle.path}: version {version} is taken")
+            return _done(handle, version)
         handle.table.create_write_transaction(
             actions,
             mode,
             schema,
             partition_by=[],
             commit_properties=CommitProperties(
-                custom_metadata={log.ENTRY: json.dumps(entry, separators=(",", ":")), log.ATTEMPT: attempt},
+                custom_metadata=metadata,
                 max_commit_retries=0,
             ),
             # After the commit nothing may fail as if it were the commit.
@@ -293,7 +300,12 @@ def _commit(
             raise _told(handle.path, why) from why
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
             raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
-    if version % CHECKPOINT_EVERY == 0:
+    return _done(handle, version)
+
+
+def _done(handle: Handle, version: int) -> int:
+    every = CHECKPOINT_EVERY_IN_STORE if object_store.is_remote(handle.path) else CHECKPOINT_EVERY
+    if version % every == 0:
         _try_checkpoint(handle.path)
     return version
 

@@ -16,6 +16,7 @@ from partwise.object_store import spark_path
 from partwise.parts import Parts
 from partwise.storage import File, Handle, Rewrite
 from partwise.storage import schema as schemas
+from spark_jobs.step.copies import copies_for
 
 #: So many bytes of files are read by one task.
 ONE_TASK = 1 << 20
@@ -39,13 +40,19 @@ def survivors(spark: SparkSession, handle: Handle, change: Rewrite) -> DataFrame
 
 def files(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> DataFrame:
     """The rows of these files, with the table's schema; no files, no rows."""
-    return _read(spark, handle.schema, handle.uris(chosen))
+    return _read(spark, handle.schema, uris(spark, handle, chosen))
 
 
 def staged(spark: SparkSession, handle: Handle, chosen: Iterable[File], schema: str | None = None) -> DataFrame:
     """What was staged, as it will be seen once committed (checks and digests look at this)."""
     found = list(chosen)
-    return _together(_read(spark, schema or handle.schema, handle.uris(found)), found)
+    return _together(_read(spark, schema or handle.schema, uris(spark, handle, found)), found)
+
+
+def uris(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> list[str]:
+    """Where Spark reads these files of a table."""
+    here = copies_for(spark, handle)
+    return handle.uris(chosen) if here is None else [here.uri(handle, file) for file in chosen]
 
 
 def foreign(spark: SparkSession, path: str, version: int) -> DataFrame:

@@ -22,6 +22,7 @@ from partwise.definitions import View
 from partwise.ledger.catalog import settled
 from partwise.ledger.read.pin import Version, version_of
 from partwise.ledger.runs import due_rows, existing
+from partwise.object_store import spark_path
 from partwise.parts import Parts, Range
 from partwise.sql.references import FoundReferences
 from partwise.storage.files import folder
@@ -228,7 +229,7 @@ class Checking:
         if table not in self.stored:
             at = self.known[table].at
             path = self.engine.path(table, at.generation)
-            rows = self.spark.read.format("delta").option("versionAsOf", at.version or 0).load(path)
+            rows = self.spark.read.format("delta").option("versionAsOf", at.version or 0).load(spark_path(path))
             actions = DeltaTable(path, version=at.version or 0, storage_options=options(path)).get_add_actions(
                 flatten=True
             )
@@ -255,7 +256,7 @@ class Checking:
         together = frames[0]
         for other in frames[1:]:
             together = together.unionByName(other)
-        together.write.parquet(path)
+        together.write.parquet(spark_path(path))
         found.folders.append((Parts.single(*results), path))
         found.parts = found.parts | Parts.single(*results)
         while self.views:
