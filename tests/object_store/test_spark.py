@@ -46,7 +46,7 @@ class InStore(Place):
         super().__init__(folder, spark, definitions)
         self.lake = lake
         (folder / "partwise.yaml").write_text(
-            f"warehouse: {lake.url}/warehouse\\nlanding: {lake.url}/landing\\nstore: {{endpoint: '{lake.server.url}'}}\\n"
+            f"warehouse: {lake.url}/warehouse\nlanding: {lake.url}/landing\nstore: {{endpoint: '{lake.server.url}'}}\n"
         )
         bucket = f"fs.s3a.bucket.{bucket_of(lake.url)}"
         provider = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
@@ -62,7 +62,7 @@ class InStore(Place):
             spark.conf.set(f"{bucket}.{name}", value)
 
     def land_in_store(self, name: str, *rows: tuple[int, int]) -> None:
-        text = "at,x\\n" + "".join(f"2026-10-03T10:{minute:02d}:00,{x}\\n" for minute, x in rows)
+        text = "at,x\n" + "".join(f"2026-10-03T10:{minute:02d}:00,{x}\n" for minute, x in rows)
         self.lake.bucket().put(f"landing/{name}.csv", text.encode())
 
     def all(self) -> None:
@@ -108,7 +108,7 @@ def test_a_small_step_takes_few_requests(place: InStore) -> None:
     report = place.run("v")
     asked = place.lake.server.requests()
     assert report["parts"] == 1
-    assert len(asked) <= 25, "\\n".join([str(len(asked)), *asked])
+    assert len(asked) <= 25, "\n".join([str(len(asked)), *asked])
 
 
 def test_a_cluster_writes_and_reads_the_store_itself(place: InStore, monkeypatch: pytest.MonkeyPatch) -> None:
