@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from partwise.definitions import Dimension, Source, View, load, load_texts
+from partwise.compile.load import load, load_texts
+from partwise.definitions import Dimension, Source, View
 from partwise.parts import Bound, Reference
 from partwise.tables import Input, Start
 
@@ -147,7 +148,7 @@ tags: [x]
         300,
     )
     assert view.start == Start("at", 5970073)
-    assert view.columns == ("src",)
+    assert found.views["v"].columns == ("src",)
     assert view.update is not None
     assert not view.update.text.rstrip().endswith(";")
     assert found.graph()["v"].inputs[0].table == "m"
