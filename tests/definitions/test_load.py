@@ -230,7 +230,7 @@ def test_long_chains_and_large_cycles() -> None:
 
 def test_nothing_heavy_is_imported_before_sql_is_read() -> None:
     code = (
-        "import sys; from partwise.definitions import load_texts;"
+        "import sys; from partwise.compile.load import load_texts;"
         f"found = load_texts({{'a.yaml': {SOURCE.encode()!r}}}); assert found.ok;"
         "print([m for m in ('sqlglot', 'airflow', 'pyspark', 'pandas', 'great_expectations') if m in sys.modules])"
     )
