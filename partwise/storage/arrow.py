@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from deltalake import Schema
+
 from partwise import object_store
 from partwise.storage.table import File, Handle
 
@@ -35,7 +37,7 @@ def dataset(handle: Handle, files: Iterable[File]) -> Any:
     system, base = located(handle.path)
     system, kind = system or LocalFileSystem(), ParquetFileFormat()
     fragments = [kind.make_fragment(f"{base}/{file.path}", system, file_size=file.size) for file in files]
-    return FileSystemDataset(fragments, pa.schema(handle.table.schema().to_arrow()), kind, system)
+    return FileSystemDataset(fragments, pa.schema(Schema.from_json(handle.schema).to_arrow()), kind, system)
 
 
 @lru_cache(maxsize=8)

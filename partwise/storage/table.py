@@ -75,7 +75,12 @@ class Handle:
 
     path: str
     version: int
-    table: DeltaTable = field(repr=False, compare=False)
+    opened: DeltaTable | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def table(self) -> DeltaTable:
+        """What delta-rs knows of it. A handle that follows from a commit of this process asks only when that is needed."""
+        return _opened(self.path, self.version) if self.opened is None else self.opened
 
     @cached_property
     def schema(self) -> str:
@@ -140,6 +145,7 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
     """
     wanted = Schema.from_json(normal(schema))
     if not exists(path):
+        _latest.pop(path, None)  # whatever was here before is gone
         configuration = {**KEEP_LOG, **(PART_STATISTICS if PART in names(schema) else {})}
         try:
             DeltaTable.create(
@@ -166,8 +172,21 @@ def options(path: str) -> dict[str, str] | None:
 
 def open_at(path: str, version: int | None = None) -> Handle:
     """The table at a version (the newest one by default). Raises NoTable."""
+    known = _latest.get(path)
+    if known is not None and known.version == version:
+        return known
+    table = _opened(path, version)
+    return Handle(path, table.version(), table)
+
+
+#: Of tables in an object store the handle that follows from the last commit of this process: a version never changes, and
+#: opening one takes many requests.
+_latest: dict[str, Handle] = {}
+
+
+def _opened(path: str, version: int | None) -> DeltaTable:
     try:
-        table = DeltaTable(path, version=version, storage_options=options(path))
+        return DeltaTable(path, version=version, storage_options=options(path))
     except TableNotFoundError as why:
         raise NoTable(f"there is no Delta table in {path}") from why
     except (DeltaError, OSError) as why:
@@ -175,7 +194,6 @@ def open_at(path: str, version: int | None = None) -> Handle:
             raise _told(path, why) from why
         at = "" if version is None else f" in version {version}"
         raise NoTable(f"the Delta table in {path} cannot be opened{at}: {why}") from why
-    return Handle(path, table.version(), table)
 
 
 def exists(path: str) -> bool:
@@ -205,7 +223,7 @@ def commit(
         raise Refused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
     actions: list[AddAction | RemoveAction] = [*_add_actions(handle, adds, live, handle.columns, now, data_change)]
     actions += [RemoveAction(file.path, data_change, now, live[file.path], {}) for file in removes]
-    return _commit(handle, actions, "append", handle.table.schema(), entry)
+    return _commit(handle, actions, "append", None, entry)
 
 
 def replace(handle: Handle, schema: str, adds: Sequence[File], entry: dict[str, Any]) -> int:
@@ -272,24 +290,23 @@ def _add_actions(
 
 
 def _commit(
-    handle: Handle, actions: list[AddAction | RemoveAction], mode: str, schema: Schema, entry: dict[str, Any]
+    handle: Handle, actions: list[AddAction | RemoveAction], mode: str, schema: Schema | None, entry: dict[str, Any]
 ) -> int:
+    """`schema`: another one than the table has."""
     attempt, version = uuid.uuid4().hex, handle.version + 1
     metadata = {log.ENTRY: json.dumps(entry, separators=(",", ":")), log.ATTEMPT: attempt}
     try:
         if mode == "append" and object_store.is_s3(handle.path):
             if not folder(handle.path).create(log.name_of(version), log.written(actions, metadata)):
                 raise Conflict(f"{handle.path}: version {version} is taken")
+            _remember(handle, version, actions)
             return _done(handle, version)
         handle.table.create_write_transaction(
             actions,
             mode,
-            schema,
+            schema or handle.table.schema(),
             partition_by=[],
-            commit_properties=CommitProperties(
-                custom_metadata=metadata,
-                max_commit_retries=0,
-            ),
+            commit_properties=CommitProperties(custom_metadata=metadata, max_commit_retries=0),
             # After the commit nothing may fail as if it were the commit.
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )
@@ -301,6 +318,21 @@ def _commit(
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
             raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
     return _done(handle, version)
+
+
+def _remember(handle: Handle, version: int, actions: Iterable[AddAction | RemoveAction]) -> None:
+    """What the table is after a commit of ours on top of a handle of ours: nobody needs to be asked."""
+    files = {file.path: file for file in handle.files}
+    for action in actions:
+        if isinstance(action, AddAction):
+            found = json.loads(action.stats)
+            lo, hi = found["minValues"].get(PART), found["maxValues"].get(PART)
+            files[action.path] = File(action.path, action.size, found["numRecords"], lo, hi)
+        else:
+            del files[action.path]
+    after = Handle(handle.path, version)
+    after.__dict__.update(schema=handle.schema, files=tuple(files.values()))
+    _latest[handle.path] = after
 
 
 def _done(handle: Handle, version: int) -> int:

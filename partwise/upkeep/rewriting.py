@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from deltalake import Schema
+
 from partwise import storage
 from partwise.parts import Parts
 from partwise.storage import File, Handle
@@ -31,7 +33,7 @@ def rewrite_rows(handle: Handle, files: Sequence[File], step: str, target: int, 
 
     system, base = located(handle.path)
     paths = [f"{base}/{file.path}" for file in files]
-    schema = pa.schema(handle.table.schema().to_arrow())
+    schema = pa.schema(Schema.from_json(handle.schema).to_arrow())
     folder = f"{base}/{storage.begin(handle, step).rsplit('/', 1)[1]}"
     if system is None:
         Path(folder).mkdir(parents=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,3 +137,50 @@ def test_the_log_is_read_without_gaps(path: str) -> None:
         (1, "a"),
         (2, "b"),
     ]
+
+
+def test_what_follows_from_a_commit_is_what_the_log_says(lake: Lake, path: str) -> None:
+    """Without a request; another process opens the table and finds the same."""
+    write(path, "a", (1, "a", 1.0), (2, "b", 2.0))
+    handle = storage.open_at(path, 1)
+    new = stage(handle, "b", [(2, "b", 3.0)], [], [(3, "c", 3.0)])
+    assert storage.commit(handle, new, storage.rewrite(handle, Parts.single(1, 2)).removed, {}) == 2
+    lake.server.forget()
+    known = storage.open_at(path, 2)
+    assert (known.version, len(known.files), known.columns) == (2, 2, handle.columns)
+    assert lake.server.requests() == []
+    opened = storage.open_at(path)
+    assert set(known.files) == set(opened.files)
+    assert json.loads(known.schema) == json.loads(opened.schema)
+    assert known.table.version() == 2  # delta-rs is asked when somebody needs it
+    assert storage.commit(known, (), known.files, {}) == 3
+    assert rows(path) == []
+
+
+def test_a_commit_is_written_as_delta_rs_writes_it(lake: Lake, path: str, tmp_path: Path) -> None:
+    """The same commit to a folder, by delta-rs, has the same actions."""
+    from partwise.storage.files import folder
+    from partwise.storage.log import actions_of
+    from tests.storage import tables as local
+
+    def made(handle: storage.Handle, stage: Callable[..., tuple[storage.File, ...]]) -> list[dict[str, Any]]:
+        storage.commit(handle, stage(handle, "a", [(1, "a", 1.0)]), (), {"x": 1})
+        after = storage.open_at(handle.path)
+        storage.commit(after, stage(after, "b", [(1, "b", 2.0)]), after.files, {"x": 2})
+        found = actions_of(folder(handle.path), 2)
+        assert found is not None
+        return found
+
+    theirs = made(storage.create(str(tmp_path / "t"), SCHEMA), local.stage)
+    ours = made(storage.open_at(path), stage)
+
+    def shape(actions: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+        [found] = [action[kind] for action in actions if kind in action]
+        changing = ("modificationTime", "deletionTimestamp")
+        return {name: value for name, value in found.items() if name not in changing and value is not None}
+
+    for kind in ("add", "remove"):
+        assert shape(ours, kind) == shape(theirs, kind)
+    info = shape(ours, "commitInfo")
+    assert info["partwise"] == '{"x":2}'
+    assert info["operation"] == shape(theirs, "commitInfo")["operation"]
