@@ -12,7 +12,7 @@ from typing import Any
 from deltalake import Schema
 
 from partwise import object_store
-from partwise.storage.table import File, Handle
+from partwise.storage.handle import File, Handle
 
 
 def located(path: str) -> tuple[Any, str]:

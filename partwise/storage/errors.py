@@ -9,3 +9,15 @@ class StorageError(Exception):
 
 class StoreProblem(StorageError):
     """The object store does not answer, or refuses: nothing is known about the table. Trying again later is right."""
+
+
+class NoTable(StorageError):
+    """There is no Delta table at this path, or not in this version."""
+
+
+class Conflict(StorageError):
+    """Another commit took the version; nothing of ours is visible. Start over from a new handle."""
+
+
+class Refused(StorageError):
+    """The commit would have damaged the table; nothing was written."""

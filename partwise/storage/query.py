@@ -20,7 +20,7 @@ from partwise.storage.errors import StoreProblem
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from partwise.storage.table import File, Handle
+    from partwise.storage.handle import File, Handle
 
 _TYPES = {
     "string": "VARCHAR",

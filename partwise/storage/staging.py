@@ -16,9 +16,11 @@ from typing import Any
 
 from partwise.object_store import is_remote
 from partwise.storage import log
+from partwise.storage.errors import Refused
 from partwise.storage.files import Folder, folder
+from partwise.storage.handle import File, Handle
 from partwise.storage.remote import Bucket
-from partwise.storage.table import File, Handle, Refused, barrier, open_at
+from partwise.storage.table import barrier, open_at
 
 _NOTES = "_staged"
 #: Words that Spark and Delta take literally: no hidden names, no `x=1` that looks like a partition.

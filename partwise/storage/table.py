@@ -12,19 +12,17 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from partwise import object_store
-from partwise.parts import Parts
 from partwise.storage import log
-from partwise.storage.errors import StorageError, StoreProblem
+from partwise.storage.errors import Conflict, Refused
 from partwise.storage.files import BadFile, folder
+from partwise.storage.handle import File, Handle, opened, options, told
 from partwise.storage.schema import PART, names, normal
 
 #: A checkpoint each so many versions keeps opening a table at any version cheap.
@@ -37,104 +35,6 @@ CHECKPOINT_EVERY_IN_STORE = 10
 KEEP_LOG = {"delta.enableExpiredLogCleanup": "false"}
 #: The statistics that we write and that readers filter by; other writers (OPTIMIZE) keep to them too.
 PART_STATISTICS = {"delta.dataSkippingStatsColumns": "part,part_timestamp"}
-
-
-class NoTable(StorageError):
-    """There is no Delta table at this path, or not in this version."""
-
-
-class Conflict(StorageError):
-    """Another commit took the version; nothing of ours is visible. Start over from a new handle."""
-
-
-class Refused(StorageError):
-    """The commit would have damaged the table; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of a table, live in one version. `lo`..`hi` is the range of its parts by statistics."""
-
-    path: str
-    size: int
-    rows: int | None = None
-    lo: int | None = None
-    hi: int | None = None
-
-    def may_hold(self, parts: Parts) -> bool:
-        """Without statistics it may hold anything."""
-        return self.lo is None or self.hi is None or bool(parts.within(self.lo, self.hi))
-
-    def only_holds(self, parts: Parts) -> bool:
-        return self.lo is not None and self.hi is not None and parts.covers(self.lo, self.hi)
-
-
-@dataclass(frozen=True)
-class Handle:
-    """A table at one version. Cheap: the list of files is read when asked for."""
-
-    path: str
-    version: int
-    opened: DeltaTable | None = field(default=None, repr=False, compare=False)
-
-    @cached_property
-    def table(self) -> DeltaTable:
-        """What delta-rs knows of it. A handle that follows from a commit of this process asks only when that is needed."""
-        return _opened(self.path, self.version) if self.opened is None else self.opened
-
-    @cached_property
-    def schema(self) -> str:
-        """As JSON text, the form that Spark reads."""
-        return str(self.table.schema().to_json())
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return names(self.schema)
-
-    @cached_property
-    def files(self) -> tuple[File, ...]:
-        # Read without pyarrow: its import, with pandas behind it, would cost a query two seconds.
-        found = self.table.get_add_actions(flatten=True)
-        absent = [None] * found.num_rows
-        columns = [
-            found.column(name).to_pylist() if name in found.column_names else absent
-            for name in ("path", "size_bytes", "num_records", f"min.{PART}", f"max.{PART}")
-        ]
-        return tuple(File(*row) for row in zip(*columns, strict=True))
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows or 0 for file in self.files)
-
-    def files_of(self, parts: Parts) -> tuple[File, ...]:
-        """The files that may hold rows of these parts."""
-        return tuple(file for file in self.files if file.may_hold(parts))
-
-    def uris(self, files: Iterable[File] | None = None) -> list[str]:
-        """Full paths, as Spark and DuckDB take them."""
-        root = self.path.rstrip("/")
-        return [f"{root}/{file.path}" for file in (self.files if files is None else files)]
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """What replacing some parts does to the files: `removed` go; of those, `mixed` hold other parts
-    too, whose rows have to be part of the staged write."""
-
-    removed: tuple[File, ...]
-    mixed: tuple[File, ...]
-    surviving: Parts
-
-
-def rewrite(handle: Handle, parts: Parts) -> Rewrite:
-    """Which files must go for these parts to be replaced, and which other parts they may hold."""
-    removed = handle.files_of(parts)
-    mixed = tuple(file for file in removed if not file.only_holds(parts))
-    unknown = next((f.path for f in mixed if f.lo is None), None)
-    if unknown is not None:
-        raise Refused(f"{handle.path}: {unknown} has no statistics of '{PART}', so its parts cannot be replaced")
-    held = Parts.of(*((f.lo, f.hi) for f in mixed if f.lo is not None and f.hi is not None))
-    return Rewrite(removed, mixed, held - parts)
 
 
 def create(path: str, schema: str, *, name: str | None = None, description: str | None = None) -> Handle:
@@ -161,13 +61,8 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
             )
         except (DeltaError, OSError) as why:
             if not exists(path):  # else somebody was quicker, which is as good
-                raise _told(path, why) from why
+                raise told(path, why) from why
     return open_at(path)
-
-
-def options(path: str) -> dict[str, str] | None:
-    """What delta-rs needs to know to reach a path; None for a local folder."""
-    return object_store.delta_options(object_store.access_to(path)) if object_store.is_s3(path) else None
 
 
 def open_at(path: str, version: int | None = None) -> Handle:
@@ -175,25 +70,13 @@ def open_at(path: str, version: int | None = None) -> Handle:
     known = _latest.get(path)
     if known is not None and known.version == version:
         return known
-    table = _opened(path, version)
+    table = opened(path, version)
     return Handle(path, table.version(), table)
 
 
 #: Of tables in an object store the handle that follows from the last commit of this process: a version never changes, and
 #: opening one takes many requests.
 _latest: dict[str, Handle] = {}
-
-
-def _opened(path: str, version: int | None) -> DeltaTable:
-    try:
-        return DeltaTable(path, version=version, storage_options=options(path))
-    except TableNotFoundError as why:
-        raise NoTable(f"there is no Delta table in {path}") from why
-    except (DeltaError, OSError) as why:
-        if isinstance(_told(path, why), StoreProblem):
-            raise _told(path, why) from why
-        at = "" if version is None else f" in version {version}"
-        raise NoTable(f"the Delta table in {path} cannot be opened{at}: {why}") from why
 
 
 def exists(path: str) -> bool:
@@ -243,13 +126,6 @@ def barrier(handle: Handle, entry: dict[str, Any]) -> int:
 
 def checkpoint(path: str) -> None:
     DeltaTable(path, storage_options=options(path)).create_checkpoint()
-
-
-def _told(path: str, why: Exception) -> Exception:
-    """The same for people, if the store is at fault; else as it is."""
-    if not object_store.is_remote(path) or object_store.meaning(str(why)) is None:
-        return why
-    return StoreProblem(object_store.explained(path, str(why)))
 
 
 def _check_current(handle: Handle) -> None:
@@ -314,7 +190,7 @@ def _commit(
         # An object store can lose the answer to a commit that went through: the log knows.
         taken = log.actions_of(folder(handle.path), version)
         if taken is None:
-            raise _told(handle.path, why) from why
+            raise told(handle.path, why) from why
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
             raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
     return _done(handle, version)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
+from partwise.storage.handle import Handle
 from partwise.storage.query import rows_of
-from partwise.storage.table import Handle
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

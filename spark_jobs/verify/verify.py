@@ -26,7 +26,7 @@ from partwise.object_store import spark_path
 from partwise.parts import Parts, Range
 from partwise.sql.references import FoundReferences
 from partwise.storage.files import folder
-from partwise.storage.table import options
+from partwise.storage.handle import options
 from spark_jobs.engine import Engine
 from spark_jobs.step.read import literal
 from spark_jobs.verify.compare import different

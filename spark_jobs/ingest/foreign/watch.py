@@ -20,7 +20,7 @@ from partwise.sql.types.declared import NUMBERS, base
 from partwise.storage import log
 from partwise.storage import schema as schemas
 from partwise.storage.files import folder
-from partwise.storage.table import options
+from partwise.storage.handle import options
 from spark_jobs.ingest.files.find import BadFile
 from spark_jobs.ingest.files.rows import Shape
 from spark_jobs.step import read
