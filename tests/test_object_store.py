@@ -168,3 +168,30 @@ def test_buckets_of_two_workspaces_are_told_apart() -> None:
 )
 def test_errors_are_explained_in_one_sentence(text: str, words: str) -> None:
     assert words in object_store.explained("s3://lake/t", text, MINIO)
+
+
+@pytest.mark.parametrize(
+    "where, hint",
+    [
+        ("files: s3a://lake/m/*.csv", "write s3:// instead of s3a://, for example s3://lake/m/*.csv"),
+        ("files: gs://lake/m/*.csv", "files are loaded from folders and from s3://bucket/folder"),
+        ("delta: s3a://lake/theirs", "write s3:// instead of s3a://, for example s3://lake/theirs"),
+        ("delta: https://lake/theirs", "expected a folder or an object store"),
+        ("files: s3://lake/m/*.csv", None),
+        ("delta: s3://lake/theirs", None),
+        ("delta: gs://lake/theirs", None),
+    ],
+)
+def test_validate_knows_where_files_and_tables_can_be(tmp_path: Path, where: str, hint: str | None) -> None:
+    folder = tmp_path / "view_defs"
+    folder.mkdir()
+    columns = "columns: {at: timestamp}"
+    (folder / "s.yaml").write_text(f"source: s\npart: 1 minute\ntime: at\n{columns}\n{where}\n")
+    (tmp_path / "partwise.yaml").touch()
+    problems = open_workspace(str(tmp_path), environment={}).load().problems
+    if hint is None:
+        assert problems == ()
+    else:
+        [problem] = problems
+        assert (problem.code, problem.line) == ("wrong-value", 5)
+        assert hint in (problem.hint or "")
