@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from partwise.object_store import is_s3
@@ -75,7 +78,7 @@ def _fetch(handle: Handle, file: File, place: Path) -> None:
 
 
 _copies = Copies()
-_here: dict[int, bool] = {}
+_here: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 
 def copies_for(spark: SparkSession, handle: Handle) -> Copies | None:
@@ -84,10 +87,26 @@ def copies_for(spark: SparkSession, handle: Handle) -> Copies | None:
 
 
 def runs_here(spark: SparkSession) -> bool:
-    """Whether the driver is its own cluster and sees the disk of this machine."""
-    known = _here.get(id(spark))
-    if known is None:
-        client = getattr(spark, "client", None) if type(spark).__module__.startswith("pyspark.sql.connect") else None
-        near = client is None or client.host in _LOOPBACK
-        known = _here[id(spark)] = near and (spark.conf.get("spark.master", "") or "").startswith("local")
-    return known
+    """Whether the driver is its own cluster and sees the disk of this machine as this user does."""
+    if spark not in _here:
+        local = (spark.conf.get("spark.master", "") or "").startswith("local")
+        _here[spark] = local and (not type(spark).__module__.startswith("pyspark.sql.connect") or _sees_our_disk(spark))
+    return _here[spark]
+
+
+def _sees_our_disk(spark: SparkSession) -> bool:
+    """A server of Spark Connect may be anywhere, even behind a loopback address: it is shown a file."""
+    if spark.client.host not in _LOOPBACK:
+        return False
+    with tempfile.TemporaryDirectory(prefix="partwise-") as folder:
+        token = uuid.uuid4().hex
+        (Path(folder) / "seen").write_text(token)
+        try:
+            return [row[0] for row in spark.read.text(f"{folder}/seen").collect()] == [token]
+        except PySparkException:
+            return False
+
+
+def cannot_write_here(spark: SparkSession) -> None:
+    """Spark has written to a disk, but not to ours: from now on it writes to the store."""
+    _here[spark] = False

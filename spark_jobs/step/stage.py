@@ -14,7 +14,7 @@ from partwise import storage
 from partwise.object_store import spark_path
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
-from spark_jobs.step.copies import copies_for
+from spark_jobs.step.copies import cannot_write_here, copies_for
 
 #: One task writes about so many rows; fewer files are read quicker, more tasks write quicker.
 ROWS_PER_FILE = 500_000
@@ -45,6 +45,10 @@ def stage(
         return storage.staged(handle.path, step)
     place = here.place(handle, folder.rpartition("/")[2])
     writer.parquet(str(place))
+    if not any(place.glob("*.parquet")):  # Spark writes at least one, even without rows
+        cannot_write_here(rows.sparkSession)
+        writer.parquet(spark_path(folder))
+        return storage.staged(handle.path, step)
     files = storage.upload(handle, step, place)
     for file in files:
         here.keep_or_drop(handle, file)
