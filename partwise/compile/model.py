@@ -8,7 +8,8 @@ from typing import Literal
 
 from partwise.parts import Bound
 
-Strategy = Literal["merge", "subtract", "recompute"]
+Strategy = Literal["merge", "subtract", "recompute", "grid", "cells", "factor", "last"]
+Kind = Literal["snapshot", "pairs", "rolling"]
 
 #: Starts the message of the error that a fast update raises when a group has several rows in the part.
 MANY_ROWS = "PARTWISE_MANY_ROWS"
@@ -16,7 +17,10 @@ MANY_ROWS = "PARTWISE_MANY_ROWS"
 
 @dataclass(frozen=True, slots=True)
 class QueryView:
-    """A view written as `query:`. `part` is its part length in seconds."""
+    """A view written as `query:`. `part` is its part length in seconds.
+
+    `output` says what its parts hold: the whole result (snapshot), or each joined row once (pairs).
+    """
 
     name: str
     query: str
@@ -25,6 +29,7 @@ class QueryView:
     strategy: Strategy | None = None
     partial: bool = False
     start: str = "earliest"
+    output: Kind = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)

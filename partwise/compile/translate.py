@@ -11,6 +11,8 @@ from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.pattern.write import write_pattern
 from partwise.compile.select import Selection
+from partwise.compile.several.read import is_several
+from partwise.compile.several.translate import translate_several
 from partwise.compile.window.plan import plan_window
 from partwise.compile.window.write import write_window
 from partwise.sql.expressions import changing
@@ -20,6 +22,8 @@ from partwise.sql.types.known import Columns, type_of
 
 def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     """Helper views and the view itself, as INITIALIZE and UPDATE. Raises TranslationError with every problem."""
+    if is_several(view.query, inputs) or view.output != "snapshot":
+        return translate_several(view, {name: with_part_columns(table) for name, table in inputs.items()})
     query = parse(view.query)
     table = inputs.get(query.table) or next((t for n, t in inputs.items() if n.lower() == query.table.lower()), None)
     if table is None or table.kind == "dimension":
