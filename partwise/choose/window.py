@@ -57,6 +57,10 @@ def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int,
     stuck = [s.why for s in splits if not s.mergeable]
     rollable = panes > per_slide and any(s.exact for s in splits)
     if view.strategy is not None:
+        if view.strategy not in ("merge", "subtract", "recompute"):
+            why = "it is for SELECT DISTINCT and for several streams"
+            what = f"strategy {view.strategy} is not possible: {why}"
+            raise TranslationError(Problem(offset, "bad-strategy", what, "merge, subtract and recompute are"))
         if view.strategy != "recompute" and stuck:
             raise TranslationError(
                 Problem(offset, "bad-strategy", f"strategy {view.strategy} is not possible: {stuck[0]}", "recompute is")

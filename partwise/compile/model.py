@@ -77,7 +77,8 @@ class GeneratedView:
     has two rows in the part, and fails with
     MANY_ROWS otherwise, so it is safe to try. `unique_update` is the same without looking: for parts in which the
     columns `unique_by` of the table that it reads are never NULL and no two rows are alike in them. `single_pass` gives the rows of consecutive parts at once, where the
-    view reads its own part before: see `partwise.compile.single_pass`. The bytes of the columns in `sketches`
+    view reads its own part before: see `partwise.compile.single_pass`; of a view that does not, from rows as they are,
+    with the part of each result in `__j`. The bytes of the columns in `sketches`
     depend on the order of rows: they are left out of digests, another column stands for what they were made from.
     """
 

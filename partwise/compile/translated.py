@@ -66,6 +66,7 @@ def question(
         gaps=view.gaps,
         strategy=None if view.strategy == "auto" else view.strategy,
         partial=view.partial,
+        output=view.output,
         start=part_text(view.start.part, view.part) if view.start.part is not None else view.start.rule,
     )
     return asked, {name: input_table(table, columns) for name, table in tables.items()}

@@ -131,7 +131,8 @@ class View:
     update: Statement | None = None
     query: Placed | None = None
     gaps: Literal["break", "carry"] = "break"
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = "auto"
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last"] = "auto"
+    output: Literal["snapshot", "pairs"] = "snapshot"
     partial: bool = False
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"

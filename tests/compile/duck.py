@@ -143,6 +143,7 @@ class Duck(Runner):
         self.con.execute("SET threads = 1")
         # From the least and greatest values it would tell that nothing comes out, and leave out the test that raises an error.
         self.con.execute("SET disabled_optimizers = 'statistics_propagation'")
+        self.con.execute("CREATE MACRO pmod(a, b) AS ((a % b) + b) % b")
         for table in inputs:
             part = "part BIGINT, " if table.kind != "dimension" else ""
             columns = ", ".join(f'"{name}" {kind}' for name, kind in (table.columns or {}).items())

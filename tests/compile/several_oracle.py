@@ -35,10 +35,10 @@ class Windowed:
         return range(end - self.seconds // PARTS[self.stream], end)
 
     def rows(self, history: History, view: int, part: int) -> list[Row]:
-        """With the part of the view in which each came, as `pane`."""
+        """With the part of the view in which each came (`pane`), and the one that looks at it (`now`)."""
         ratio = view // PARTS[self.stream]
         found = history[self.stream]
-        return [{**row, "pane": p // ratio} for p in self.span(view, part) for row in found.get(p, [])]
+        return [{**row, "pane": p // ratio, "now": part} for p in self.span(view, part) for row in found.get(p, [])]
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,12 @@ class Form:
         return Counter(self.meaning([w.rows(history, self.view, part) for w in self.streams]))
 
     def whole(self, history: History) -> set[int]:
-        """Parts whose windows are complete."""
+        """Parts whose windows are complete; pairs are shown from the first part on that all streams have."""
         found: set[int] | None = None
+        if self.output == "pairs":
+            ratios = [(history[w.stream], self.view // PARTS[w.stream]) for w in self.streams]
+            first = max(min(parts) // ratio for parts, ratio in ratios)
+            return set(range(first, min((max(parts) + 1) // ratio for parts, ratio in ratios)))
         for window in self.streams:
             parts = history[window.stream]
             low, high = min(parts), max(parts)
@@ -250,8 +254,15 @@ def distinct(draw: Draw) -> Form:
     streams = (draw.window("a", view),)
     where, holds = draw.conditions("a")
     sql = f"SELECT DISTINCT k, x % 2 AS odd FROM {streams[0].sql()}" + (f" WHERE {where}" if where else "")
+    whole = streams[0].seconds % view == 0 and streams[0].seconds > view
     remainder = lambda x: None if x is None else int(abs(x) % 2) * (1 if x >= 0 else -1)  # noqa: E731
-    return Form(sql, streams, lambda s: list({(a["k"], remainder(a["x"])) for a in s[0] if holds(a)}), view)
+    return Form(
+        sql,
+        streams,
+        lambda s: list({(a["k"], remainder(a["x"])) for a in s[0] if holds(a)}),
+        view,
+        strategies=("recompute", "last") if whole else ("recompute",),
+    )
 
 
 def grouped(draw: Draw) -> Form:
@@ -301,4 +312,22 @@ def grouped_union(draw: Draw) -> Form:
     return Form(f"SELECT k, COUNT(*) AS n, SUM(v) AS s FROM ({inside}) u GROUP BY k", streams, meaning, view)
 
 
-FORMS = (inner, inner, band, left, semi, semi, sets, sets, distinct, grouped, grouped_union)
+def pairs(draw: Draw) -> Form:
+    """Each row of a join once: in the newest of its parts. Windows are whole parts of the view."""
+    form = inner(draw)
+    streams = tuple(Windowed(w.stream, -(-w.seconds // form.view) * form.view) for w in form.streams)
+    sql = form.sql
+    for old, new in zip(form.streams, streams, strict=True):
+        sql = sql.replace(old.sql(), new.sql())
+
+    def meaning(sides: list[list[Row]]) -> list[tuple[Any, ...]]:
+        found = []
+        for rows in product(*sides):
+            if max(row["pane"] for row in rows) == rows[0]["now"]:
+                found += form.meaning([[row] for row in rows])
+        return found
+
+    return Form(sql, streams, meaning, form.view, "pairs", ("grid",))
+
+
+FORMS = (inner, pairs, pairs, band, left, semi, semi, sets, sets, distinct, grouped, grouped_union)

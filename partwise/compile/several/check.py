@@ -175,7 +175,7 @@ def _columns(query: Several) -> Iterator[Problem]:
         return None if known is None or known.columns is None else tuple(known.columns)
 
     yield from (Problem(p.start, p.code, p.message, p.hint) for p in unknown(query.tree, names))
-    if any(item.is_star for item in query.tree.selects):
+    if isinstance(query.tree, exp.Query) and any(item.is_star for item in query.tree.selects):
         return
     seen: set[str] = set()
     for output in outputs(query.tree, names) or ():

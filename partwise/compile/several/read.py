@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from partwise.compile.model import InputTable, Problem, TranslationError
@@ -193,7 +194,7 @@ def _table(name: str, inputs: Mapping[str, InputTable]) -> InputTable | None:
 
 
 def _pairs(tokens: tuple[Token, ...]) -> list[tuple[Token, Token]]:
-    return list(zip(tokens, tokens[1:], strict=False))
+    return list(pairwise(tokens))
 
 
 def no_table(name: str, offset: int, inputs: Mapping[str, InputTable]) -> Problem:

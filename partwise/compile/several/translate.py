@@ -7,25 +7,45 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from partwise.compile.model import Choice, InputTable, QueryView, Translation, TranslationError
+from partwise.compile.model import Choice, InputTable, Problem, QueryView, Strategy, Translation, TranslationError
 from partwise.compile.several.check import problems_of
+from partwise.compile.several.last import last, why_not_last
+from partwise.compile.several.pairs import pairs, pairs_problems
 from partwise.compile.several.read import Several, read
 from partwise.compile.several.recompute import recompute
 from partwise.sql.expressions import changing
 from partwise.sql.text import plain
 from partwise.sql.types.known import type_of
 
+STRATEGIES: tuple[Strategy, ...] = ("recompute", "last")
 DEFAULT = Choice("recompute", "every part is computed from the rows of its windows")
+
+REQUESTED = {name: Choice(name, "asked for by strategy:") for name in STRATEGIES}
+PAIRS = Choice("grid", "new rows of each stream are joined with the windows of the others")
 
 
 def translate_several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     """Raises TranslationError with every problem."""
     query = read(view.query, inputs)
     problems = [*problems_of(query, view), *changing(query.plain)]
+    problems += pairs_problems(view, query) if view.output == "pairs" else []
     if problems:
         raise TranslationError(*problems)
-    made = Translation(tuple(recompute(view, query)), DEFAULT)
+    made = _made(view, query)
     return replace(made, types=types_of(query))
+
+
+def _made(view: QueryView, query: Several) -> Translation:
+    if view.output == "pairs":
+        return Translation(tuple(pairs(view, query)), PAIRS)
+    at = query.streams[0].bracket[0]
+    if view.strategy in (None, "recompute"):
+        return Translation(tuple(recompute(view, query)), DEFAULT if view.strategy is None else REQUESTED["recompute"])
+    why = why_not_last(view, query) if view.strategy == "last" else "it is for one window with GROUP BY"
+    if why is not None:
+        what = f"strategy {view.strategy} is not possible: {why}"
+        raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
+    return Translation(tuple(last(view, query)), REQUESTED["last"])
 
 
 def types_of(query: Several) -> tuple[tuple[str, str], ...]:

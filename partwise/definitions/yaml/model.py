@@ -215,10 +215,15 @@ class ViewDocument(_Strict):
         "break",
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = Field(
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
-        "`partwise explain`.",
+        "`partwise explain`. `last` is for [SELECT DISTINCT](../several_streams.md).",
+    )
+    output: Literal["snapshot", "pairs"] = Field(
+        "snapshot",
+        description="For several windows: a part holds the whole result (`snapshot`), or each joined row once, in the part "
+        "in which it came about (`pairs`).",
     )
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, with a column that says so."
