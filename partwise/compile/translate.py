@@ -11,7 +11,9 @@ from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.pattern.write import write_pattern
 from partwise.compile.select import Selection
+from partwise.compile.several.frequent import is_frequent, translate_frequent
 from partwise.compile.several.read import is_several
+from partwise.compile.several.top import tail_of, translate_top
 from partwise.compile.several.translate import translate_several
 from partwise.compile.window.plan import plan_window
 from partwise.compile.window.write import write_window
@@ -22,6 +24,10 @@ from partwise.sql.types.known import Columns, type_of
 
 def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     """Helper views and the view itself, as INITIALIZE and UPDATE. Raises TranslationError with every problem."""
+    if is_frequent(view.query):
+        return translate_frequent(view, {name: with_part_columns(table) for name, table in inputs.items()})
+    if (tail := tail_of(view.query)) is not None and "PATTERN" not in view.query.upper():
+        return translate_top(view, inputs, tail, translate)
     if is_several(view.query, inputs) or view.output != "snapshot":
         return translate_several(view, {name: with_part_columns(table) for name, table in inputs.items()})
     query = parse(view.query)

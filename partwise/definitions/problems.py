@@ -76,6 +76,7 @@ QUERY_CODES = {
     "pairs-query": "A query with `output: pairs` that is not a join of windows.",
     "rows-window": "`[ROWS ...]` without WITHIN, PER or a tie column.",
     "select-star": "SELECT * in a query; name the columns.",
+    "top-k": "ORDER BY with LIMIT, or FREQUENT, that does not say which groups are the largest.",
     "unknown-type": "A sum of something that is not known to be a number, or of too many digits to divide it.",
     "unsupported-aggregate": "An aggregate that queries cannot have.",
     "unsupported-clause": "A clause that queries cannot have.",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
+from math import gcd
 from typing import Any
 
 Row = dict[str, Any]
@@ -38,7 +39,11 @@ class Windowed:
         """With the part of the view in which each came (`pane`), and the one that looks at it (`now`)."""
         ratio = view // PARTS[self.stream]
         found = history[self.stream]
-        return [{**row, "pane": p // ratio, "now": part} for p in self.span(view, part) for row in found.get(p, [])]
+        return [
+            {**row, "part": p, "pane": p // ratio, "now": part}
+            for p in self.span(view, part)
+            for row in found.get(p, [])
+        ]
 
 
 @dataclass(frozen=True)
@@ -330,4 +335,100 @@ def pairs(draw: Draw) -> Form:
     return Form(sql, streams, meaning, form.view, "pairs", ("grid",))
 
 
-FORMS = (inner, pairs, pairs, band, left, semi, semi, sets, sets, distinct, grouped, grouped_union)
+def top(draw: Draw) -> Form:
+    """The largest groups of a window, or of a join: ties by the keys, NULL first."""
+    view, k = draw.view(), draw.rng.randint(1, 3)
+    end = f"GROUP BY a.k ORDER BY n DESC LIMIT {k}"
+    if draw.rng.random() < 0.5:
+        streams: tuple[Windowed, ...] = (draw.window("a", view),)
+        sql = f"SELECT a.k, COUNT(*) AS n, SUM(x) AS s FROM {streams[0].sql()} {end}"
+    else:
+        streams = (draw.window("a", view), draw.window("b", view))
+        sql = (
+            f"SELECT a.k, COUNT(*) AS n, SUM(x) AS s FROM {streams[0].sql()} JOIN {streams[1].sql()} ON b.k = a.k {end}"
+        )
+
+    def meaning(sides: list[list[Row]]) -> list[tuple[Any, ...]]:
+        groups: dict[Any, list[Any]] = {}
+        for rows in ((row,) for row in sides[0]) if len(sides) == 1 else joined(sides):
+            groups.setdefault(rows[0]["k"], []).append(rows[0]["x"])
+        ordered = sorted(groups, key=lambda key: (-len(groups[key]), key is not None, key or ""))
+        there = {key: [v for v in values if v is not None] for key, values in groups.items()}
+        return [(key, len(groups[key]), sum(there[key]) if there[key] else None) for key in ordered[:k]]
+
+    one = len(streams) == 1
+    return Form(sql, streams, meaning, view, strategies=("recompute", "merge") if one else ("recompute",))
+
+
+def frequent(draw: Draw) -> Form:
+    """By its definition; that it tells the truth is asserted on the way."""
+    view, k = draw.view(), draw.rng.randint(1, 3)
+    streams = (draw.window("a", view),)
+    sql = f"SELECT k, FREQUENT({k}) FROM {streams[0].sql()} GROUP BY k"
+    pane = gcd(streams[0].seconds, view) // PARTS["a"]
+
+    def meaning(sides: list[list[Row]]) -> list[tuple[Any, ...]]:
+        panes: dict[int, Counter[Any]] = {}
+        for row in sides[0]:
+            panes.setdefault(row["part"] // pane, Counter())[row["k"]] += 1
+        n: Counter[Any] = Counter()
+        own: Counter[Any] = Counter()
+        bounds = 0
+        for counts in panes.values():
+            order = sorted(counts, key=lambda key: (-counts[key], key is not None, key or ""))
+            bound = counts[order[k]] if len(order) > k else 0
+            bounds += bound
+            for key in order[:k]:
+                n[key] += counts[key]
+                own[key] += bound
+        most = {key: n[key] + bounds - own[key] for key in n}
+        true = Counter(row["k"] for row in sides[0])
+        found = []
+        for key in (key for key in n if n[key] > bounds):
+            certain = sum(m >= n[key] for m in most.values()) <= k
+            assert n[key] <= true[key] <= most[key]
+            assert not certain or sum(count > true[key] for count in true.values()) < k
+            found.append((key, n[key], most[key], certain))
+        return found
+
+    return Form(sql, streams, meaning, view, strategies=("merge",))
+
+
+def last_rows(draw: Draw) -> Form:
+    """The newest rows of each key, alone or joined."""
+    view, count = draw.view(), draw.rng.randint(1, 3)
+    streams = (draw.window("a", view), draw.window("b", view))[: draw.rng.randint(1, 2)]
+    first = f"a [ROWS {count} PER k WITHIN {streams[0].seconds} seconds]"
+    sql = f"SELECT a.k, a.x FROM {first}"
+    sql += f" JOIN {streams[1].sql()} ON b.k = a.k" if len(streams) > 1 else ""
+
+    def meaning(sides: list[list[Row]]) -> list[tuple[Any, ...]]:
+        ordered = sorted(sides[0], key=lambda row: (row["ts"], row["tie"]), reverse=True)
+        seen: Counter[Any] = Counter()
+        kept = []
+        for row in ordered:
+            seen[row["k"]] += 1
+            kept += [row] if seen[row["k"]] <= count else []
+        rows = ((row,) for row in kept) if len(sides) == 1 else joined([kept, sides[1]])
+        return [(found[0]["k"], found[0]["x"]) for found in rows]
+
+    return Form(sql, streams, meaning, view)
+
+
+FORMS = (
+    inner,
+    pairs,
+    pairs,
+    band,
+    left,
+    semi,
+    semi,
+    sets,
+    sets,
+    distinct,
+    grouped,
+    grouped_union,
+    top,
+    frequent,
+    last_rows,
+)

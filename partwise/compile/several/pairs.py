@@ -54,9 +54,9 @@ def pairs_problems(view: QueryView, query: Several) -> list[Problem]:
         word = "DISTINCT" if tree.args.get("distinct") else "GROUP BY"
         what = f"pairs are joined rows; {word} would need all of them"
         found.append(Problem(_at(query, word), "pairs-query", what, "read the pairs in a view of its own"))
-    if tree.find(exp.Subquery):
+    if (inner := tree.find(exp.Subquery)) is not None:
         what = "a subquery in FROM is not supported for pairs"
-        found.append(Problem(place(tree.find(exp.Subquery))[0], "pairs-query", what, "join the streams themselves"))
+        found.append(Problem(place(inner)[0], "pairs-query", what, "join the streams themselves"))
     if len(query.streams) < 2:
         found.append(Problem(query.streams[0].start, "pairs-query", "pairs need two streams", "join another stream"))
     for stream in query.streams:

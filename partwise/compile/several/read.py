@@ -133,11 +133,9 @@ def read(text: str, inputs: Mapping[str, InputTable]) -> Several:
     found = brackets(query)
     clean = _without(query.text, found)
     analysis = analyse(clean)
-    if analysis.tree is None or analysis.found.problems:
-        raise TranslationError(
-            *(Problem(p.start, "bad-query", p.message, p.hint) for p in analysis.found.problems)
-            or [Problem(0, "bad-query", "the query cannot be read")]
-        )
+    unread = [Problem(p.start, "bad-query", p.message, p.hint) for p in analysis.found.problems]
+    if analysis.tree is None or unread:
+        raise TranslationError(*unread or [Problem(0, "bad-query", "the query cannot be read")])
     problems: list[Problem] = []
     streams: list[Stream] = []
     dimensions: list[tuple[str, InputTable]] = []
@@ -179,6 +177,11 @@ def _belongs(query: Piece, table: FoundReference, bracket: _Bracket) -> bool:
     """Between a table and its window there is an alias at most."""
     between = [t for t in query.tokens if table.end <= t.start < bracket.start]
     return all(t.word for t in between) and len(between) <= 2
+
+
+def without_windows(text: str) -> str:
+    query = Piece.of_query(text)
+    return _without(query.text, brackets(query))
 
 
 def _without(text: str, found: list[_Bracket]) -> str:
