@@ -62,10 +62,10 @@ def _selects(query: Several) -> Iterator[Problem]:
             if select.args.get(key):
                 yield Problem(_word(query, word, at), "unsupported-clause", f"{word} is not supported here", hint)
         first = select.args.get("from_")
-        if first is None or not _has_stream(first.this, starts):
-            if first is None or _has_stream(select, starts) or not _is_inside_condition(select):
-                what = "the first table in FROM must be a stream with a window: rows without a time are in no window"
-                yield Problem(at if first is None else place(first.this)[0], "bad-from", what, "begin with the stream")
+        only_dimensions = _is_inside_condition(select) and not _has_stream(select, starts)
+        if (first is None or not _has_stream(first.this, starts)) and not only_dimensions:
+            what = "the first table in FROM must be a stream with a window: rows without a time are in no window"
+            yield Problem(at if first is None else place(first.this)[0], "bad-from", what, "begin with the stream")
         for join in select.args.get("joins") or ():
             yield from _join(query, join)
         if (limit := select.args.get("limit")) is not None:
