@@ -71,6 +71,7 @@ def _view(document: ViewDocument, node: Node, report: Reporter, without: frozens
         gaps=document.gaps,
         strategy=document.strategy,
         output=document.output,
+        updates=document.updates,
         partial=document.partial,
         keep=document.keep,
         repair=document.repair,

@@ -133,6 +133,7 @@ class View:
     gaps: Literal["break", "carry"] = "break"
     strategy: Literal["auto", "merge", "subtract", "recompute", "last"] = "auto"
     output: Literal["snapshot", "pairs"] = "snapshot"
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"

@@ -51,6 +51,7 @@ CODES = {
     "cycle": "Tables that need each other.",
     "not-repeatable": "A function that gives another value each time.",
     "depends-on-order": "A result that depends on the order of rows, which is not the same each time.",
+    "updates-class": "A view whose rows leave in a worse way than `updates` says.",
     "not-translated": "A query that could not be turned into plain definitions.",
     "query-warning": "A query that was translated, but perhaps does not mean what was intended.",
     "internal": "A fault of Partwise itself while it looked at a definition.",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from partwise.compile.result_types import result_types
 from partwise.compile.translated import translate_view
+from partwise.compile.update_class import updates_problem
 from partwise.definitions.build import build, idle_keys
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
 from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
@@ -123,6 +124,9 @@ class Reading:
                 catalog.columns[name] = result_columns(analyses, catalog)
                 types = definition.types if definition.query is not None else result_types(definition, analyses, tables)
                 tables[name] = replace(definition, columns=catalog.columns[name], types=types)
+                if definition.updates is not None and (said := updates_problem(definition, tables)) is not None:
+                    at = entry.node.get("updates") or entry.node
+                    self.problems.append(entry.report(at, "updates-class", *said))
         for entry in self.entries:
             try:
                 self.problems += problems_of(entry, catalog)

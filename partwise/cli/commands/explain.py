@@ -64,6 +64,10 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"hint: {item.advice}")
     for note in item.notes:
         say(f"note: {note}")
+    if item.updates is not None:
+        say(f"updates: {item.updates.name}" + (f" ({item.updates.why})" if item.updates.why else ""))
+        for line in item.updates.lines(1) if everything else ():
+            say(line)
     if view.initialize is not None:
         _code("initialize, for the first part (i)", view.initialize.text)
     if view.update is not None:
@@ -143,6 +147,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "advice": item.advice,
         "notes": list(item.notes),
         "many_parts": item.many,
+        "updates": item.updates.name if item.updates is not None else None,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from partwise.compile import Choice
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.strategies import Settlement
+    from partwise.relation.update_class import Classified
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Explained:
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
+    updates: Classified | None = None  # of the view as its author wrote it
 
 
 def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int | None, now: float) -> list[Explained]:
@@ -55,11 +57,23 @@ def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int
     for each in names if graph[name].helper_of is None else [name]:
         view = definitions.usable.get(each)
         if isinstance(view, View):
-            found.append(_explain(snapshot, view, part, now, answer if each == served else None))
+            # A helper is judged with the view that it serves.
+            updates = _updates(definitions, each) if each == served else None
+            found.append(_explain(snapshot, view, part, now, answer if each == served else None, updates))
     return found
 
 
-def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None) -> Explained:
+def _updates(definitions: Definitions, name: str) -> Classified | None:
+    from partwise.compile.update_class import update_class
+
+    view = definitions.tables.get(name)
+    tables = {table.lower(): definition for table, definition in definitions.usable.items()}
+    return update_class(view, tables) if isinstance(view, View) else None
+
+
+def _explain(
+    snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None, updates: Classified | None
+) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
     start = facts.start(view.name)
@@ -89,6 +103,7 @@ def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answe
         advice=answer.advice if answer else "",
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
+        updates=updates,
     )
 
 

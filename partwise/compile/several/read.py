@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from partwise.compile.model import InputTable, Problem, TranslationError
-from partwise.compile.parse import Window, read_window
+from partwise.compile.parse import Window, read_window, seconds_of
 from partwise.compile.several.rows import LastRows, read_rows
 from partwise.parts import Bound, Reference
 from partwise.sql.references import FoundReference, analyse
@@ -177,6 +177,24 @@ def _belongs(query: Piece, table: FoundReference, bracket: _Bracket) -> bool:
     """Between a table and its window there is an alias at most."""
     between = [t for t in query.tokens if table.end <= t.start < bracket.start]
     return all(t.word for t in between) and len(between) <= 2
+
+
+def windows_in(text: str) -> tuple[str, dict[int, tuple[str, int]]]:
+    """The query without its windows; by the place of a table's name its kind, WINDOW or ROWS, and seconds."""
+    query = Piece.of_query(text)
+    found = brackets(query)
+    clean, windows = _without(query.text, found), {}
+    for table in analyse(clean).found.tables:
+        for bracket in found:
+            if table.end <= bracket.start and _belongs(query, table, bracket):
+                inside = bracket.inside
+                if bracket.kind == "ROWS":
+                    within = next(t for t in inside.tokens if t.upper == "WITHIN")
+                    seconds = seconds_of(inside.cut(within.end, inside.offset + len(inside.text)))
+                else:
+                    seconds = read_window(inside, bracket.start).length
+                windows[table.start] = (bracket.kind, seconds)
+    return clean, windows
 
 
 def without_windows(text: str) -> str:

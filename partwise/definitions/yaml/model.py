@@ -228,6 +228,11 @@ class ViewDocument(_Strict):
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, with a column that says so."
     )
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = Field(
+        None,
+        description="How rows leave the result as time goes on, if that is to be checked: an error if the query is worse. "
+        "`partwise explain` shows what it is.",
+    )
     keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
     repair: Literal["automatic", "manual"] = Field(
         "automatic",
