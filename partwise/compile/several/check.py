@@ -29,6 +29,9 @@ _BY_TIES = ("max_by", "min_by", "argmax", "argmin", "arg_max", "arg_min")
 
 
 def problems_of(query: Several, view: QueryView) -> list[Problem]:
+    if query.tree.args.get("with_"):
+        hint = _CLAUSES["with_"][1]
+        return [Problem(_word(query, "WITH", 0), "unsupported-clause", "WITH is not supported here", hint)]
     found = [*_lengths(query, view), *_selects(query), *_subqueries(query), *_calls(query), *_columns(query)]
     if view.partial:
         at = query.streams[0].bracket[0]
@@ -82,10 +85,6 @@ def _selects(query: Several) -> Iterator[Problem]:
         if operation.args.get("order") or operation.args.get("limit"):
             what = "ORDER BY and LIMIT are not supported behind a set operation"
             yield Problem(_word(query, "ORDER BY", 0), "unsupported-clause", what, "group first, in a view of its own")
-        if operation.args.get("with_"):
-            yield Problem(
-                _word(query, "WITH", 0), "unsupported-clause", "WITH is not supported here", _CLAUSES["with_"][1]
-            )
     for window in query.tree.find_all(exp.Window):
         yield Problem(
             place(window)[0], "unsupported-expression", "window functions (OVER) are not supported here", _OWN_VIEW
