@@ -43,7 +43,10 @@ def test_forms() -> None:
     blocks = []
     for case in cases("forms"):
         made = translate(settings(case), TABLES)
-        lines = [f"==== {case.splitlines()[0].removeprefix('-- title: ')}", f"{made.choice.strategy}: {made.choice.why}"]
+        lines = [
+            f"==== {case.splitlines()[0].removeprefix('-- title: ')}",
+            f"{made.choice.strategy}: {made.choice.why}",
+        ]
         lines += [f"types: {', '.join(f'{name} {kind}' for name, kind in made.types)}"] if made.types else []
         for view in made.views:
             optional = f", optional {', '.join(view.optional)}" if view.optional else ""
