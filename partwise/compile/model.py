@@ -110,7 +110,8 @@ class WindowShape:
     """What choosing by counts has to know of a window, so that it needs no parser.
 
     `table` is what the query reads, `ratio` of its parts make a pane, `panes` make a window, `per_slide` of them are
-    new in each part of the view. `rolls`: every aggregate can be subtracted.
+    new in each part of the view. `rolls`: every aggregate can be subtracted. `counted` is the strategy whose helpers say
+    how many groups there are: of panes (merge), or of a window (last, for DISTINCT).
     """
 
     table: str
@@ -118,6 +119,7 @@ class WindowShape:
     panes: int
     per_slide: int
     rolls: bool
+    counted: Literal["merge", "last"] = "merge"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from partwise.compile.model import Choice, InputTable, Problem, QueryView, Strategy, Translation, TranslationError
+from partwise.compile.model import (
+    Choice,
+    InputTable,
+    Problem,
+    QueryView,
+    Translation,
+    TranslationError,
+    Variant,
+    WindowShape,
+)
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.last import last, why_not_last
 from partwise.compile.several.pairs import pairs, pairs_problems
@@ -17,10 +26,8 @@ from partwise.sql.expressions import changing
 from partwise.sql.text import plain
 from partwise.sql.types.known import type_of
 
-STRATEGIES: tuple[Strategy, ...] = ("recompute", "last")
 DEFAULT = Choice("recompute", "every part is computed from the rows of its windows")
 
-REQUESTED = {name: Choice(name, "asked for by strategy:") for name in STRATEGIES}
 PAIRS = Choice("grid", "new rows of each stream are joined with the windows of the others")
 
 
@@ -38,14 +45,21 @@ def translate_several(view: QueryView, inputs: Mapping[str, InputTable]) -> Tran
 def _made(view: QueryView, query: Several) -> Translation:
     if view.output == "pairs":
         return Translation(tuple(pairs(view, query)), PAIRS)
-    at = query.streams[0].bracket[0]
-    if view.strategy in (None, "recompute"):
-        return Translation(tuple(recompute(view, query)), DEFAULT if view.strategy is None else REQUESTED["recompute"])
-    why = why_not_last(view, query) if view.strategy == "last" else "it is for one window with GROUP BY"
-    if why is not None:
+    why = why_not_last(view, query)
+    plain = Variant("recompute", tuple(recompute(view, query)))
+    variants = (plain,) if why is not None else (plain, Variant("last", tuple(last(view, query))))
+    taken = next((v for v in variants if v.strategy == (view.strategy or "recompute")), None)
+    if taken is None:
+        why = why if view.strategy == "last" else "it is for one window with GROUP BY"
         what = f"strategy {view.strategy} is not possible: {why}"
+        at = query.streams[0].bracket[0]
         raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
-    return Translation(tuple(last(view, query)), REQUESTED["last"])
+    choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "asked for by strategy:")
+    if len(variants) == 1:
+        return Translation(taken.views, choice)
+    stream = query.streams[0]
+    shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
+    return Translation(taken.views, choice, variants=variants, shape=shape)
 
 
 def types_of(query: Several) -> tuple[tuple[str, str], ...]:
