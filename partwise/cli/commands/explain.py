@@ -75,7 +75,7 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _code(title, text)
     say(f"many parts at once: {item.many}")
     if everything and view.single_pass is not None:
-        _code("  which is, for parts :first to :last, rows coming with their part as __j", view.single_pass)
+        _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")

@@ -114,6 +114,8 @@ def _many(view: Runnable, reads_itself: bool) -> str:
         return "in one pass over the groups"
     if reads_itself:
         return "one after the other: each part reads earlier ones of its own"
+    if view.single_pass is not None:
+        return "in one join of rows that are near enough"
     from partwise.compile.many_parts import why_not
 
     reason = why_not(view.update.text)

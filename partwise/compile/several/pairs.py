@@ -142,7 +142,13 @@ def with_items(text: str, items: list[str]) -> str:
 
 def split_at(text: str, word: str) -> tuple[str, str]:
     """Before and behind the first such word outside of parentheses."""
-    found = next(t for t in Piece(text).tokens if t.depth == 0 and t.keyword == word)
+    tokens = Piece(text).tokens
+    found = next(
+        token
+        for before, token in zip((None, *tokens), tokens, strict=False)
+        # `x IS DISTINCT FROM y` is a comparison.
+        if token.depth == 0 and token.keyword == word and not (before and before.keyword.endswith("DISTINCT"))
+    )
     return text[: found.start].rstrip(), text[found.end :].strip()
 
 

@@ -159,6 +159,8 @@ def read(text: str, inputs: Mapping[str, InputTable]) -> Several:
     owned = {s.bracket[0] for s in streams}
     loose = [b for b in found if b.start not in owned and not problems]
     problems += [Problem(b.start, "bad-from", f"{b.kind} follows no table", "write it behind a table") for b in loose]
+    if not streams and not problems:
+        problems.append(Problem(0, "bad-from", "no stream with a window is read", "write FROM s [WINDOW 10 minutes]"))
     if problems:
         raise TranslationError(*problems)
     return Several(query.text, clean, analysis.tree, tuple(streams), tuple(dimensions))

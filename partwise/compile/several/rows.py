@@ -51,7 +51,10 @@ def read_rows(inside: Piece, offset: int, table: InputTable) -> LastRows:
         what = f"ROWS needs a tie column: {table.name} does not say which of two rows of equal time is the last"
         hint = f"declare time: {{column: {table.time or 'event_time'}, tie: ...}} on {table.name}"
         raise TranslationError(Problem(offset, "rows-window", what, hint))
-    known = {plain(name): name for name in table.columns or ()}
+    if table.columns is None:
+        what = f"ROWS needs to know the columns of {table.name}"
+        raise TranslationError(Problem(offset, "rows-window", what, f"declare columns on {table.name}"))
+    known = {plain(name): name for name in table.columns}
     for piece in by:
         if plain(piece.text) not in known:
             what = f"{table.name} has no column {piece.text or '(nothing)'}"
