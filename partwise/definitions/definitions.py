@@ -123,7 +123,7 @@ class View:
     update: Statement | None = None
     query: Placed | None = None
     gaps: Literal["break", "carry"] = "break"
-    strategy: Literal["auto", "merge", "subtract", "recompute", "last"] = "auto"
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = "auto"
     output: Literal["snapshot", "pairs"] = "snapshot"
     updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False

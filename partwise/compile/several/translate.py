@@ -18,6 +18,7 @@ from partwise.compile.model import (
     WindowShape,
 )
 from partwise.compile.several.check import problems_of
+from partwise.compile.several.factor import factor, factored, why_not_factor
 from partwise.compile.several.last import last, why_not_last
 from partwise.compile.several.pairs import pairs, pairs_problems
 from partwise.compile.several.read import Several, read
@@ -45,21 +46,22 @@ def translate_several(view: QueryView, inputs: Mapping[str, InputTable]) -> Tran
 def _made(view: QueryView, query: Several) -> Translation:
     if view.output == "pairs":
         return Translation(tuple(pairs(view, query)), PAIRS)
-    why = why_not_last(view, query)
-    plain = Variant("recompute", tuple(recompute(view, query)))
-    variants = (plain,) if why is not None else (plain, Variant("last", tuple(last(view, query))))
-    taken = next((v for v in variants if v.strategy == (view.strategy or "recompute")), None)
+    ways: list[Variant] = [Variant("recompute", tuple(recompute(view, query)))]
+    unlike = {"last": why_not_last(view, query), "factor": why_not_factor(view, query)}
+    ways += [Variant("last", tuple(last(view, query)))] if unlike["last"] is None else []
+    ways += [Variant("factor", tuple(factor(view, query, factored(query))))] if unlike["factor"] is None else []
+    taken = next((way for way in ways if way.strategy == (view.strategy or "recompute")), None)
     if taken is None:
-        why = why if view.strategy == "last" else "it is for one window with GROUP BY"
+        why = unlike.get(view.strategy or "", "it is for one window with GROUP BY")
         what = f"strategy {view.strategy} is not possible: {why}"
         at = query.streams[0].bracket[0]
         raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
     choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "asked for by strategy:")
-    if len(variants) == 1:
-        return Translation(taken.views, choice)
+    if unlike["last"] is not None:
+        return Translation(taken.views, choice)  # which is better no counts tell yet
     stream = query.streams[0]
     shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
-    return Translation(taken.views, choice, variants=variants, shape=shape)
+    return Translation(taken.views, choice, variants=tuple(ways), shape=shape)
 
 
 def types_of(query: Several) -> tuple[tuple[str, str], ...]:

@@ -57,3 +57,16 @@ SELECT src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN alarms [W
 SELECT dest, FREQUENT(x) FROM measurements [WINDOW 10 minutes] GROUP BY src
 ;
 SELECT dest, FREQUENT(4) FROM measurements [WINDOW 10 minutes] GROUP BY src
+;
+-- strategy: factor
+SELECT m.src, SUM(m.loss) AS n FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src GROUP BY m.src
+;
+-- strategy: factor
+SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.ms < m.hops GROUP BY m.src
+;
+-- strategy: factor
+SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src
+WHERE p.ms < m.hops GROUP BY m.src
+;
+-- strategy: merge
+SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src

@@ -54,3 +54,9 @@ SELECT src, FREQUENT(40) FROM measurements [WINDOW 10 minutes] WHERE loss > 5 GR
 ;
 -- title: the last rows of each group
 SELECT r.src, AVG(r.loss) AS loss FROM measurements [ROWS 3 PER src WITHIN 10 minutes] r GROUP BY r.src
+;
+-- title: aggregates over a join, each stream alone
+-- strategy: factor
+SELECT m.src, COUNT(*) AS n, SUM(m.hops) AS hops, MAX(a.level) AS level
+FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
+WHERE m.loss > 5 GROUP BY m.src HAVING COUNT(*) > 2
