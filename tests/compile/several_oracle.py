@@ -131,7 +131,7 @@ class Draw:
         self.number += 1
         measure = self.rng.choice([None, 0, 1, 2, 3, -1])
         key = self.rng.choice(["p", "p", "q", "r", None])
-        seconds = part * PARTS[stream] + self.rng.randrange(PARTS[stream])
+        seconds = part * PARTS[stream] + self.rng.choice([0, 0, PARTS[stream] // 2])  # rows of equal time
         return {"k": key, MEASURE[stream]: measure, "ts": seconds, "tie": self.number}
 
     def late(self, history: History, streams: Sequence[str] = tuple(PARTS)) -> tuple[History, str, int]:
