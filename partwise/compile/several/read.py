@@ -114,7 +114,7 @@ def is_several(text: str, inputs: Mapping[str, InputTable]) -> bool:
     """Whether a query is more than one window with GROUP BY, which has a translation of its own."""
     query = Piece.of_query(text)
     found, words = brackets(query), query.tokens
-    if not found or any(a.upper == "PATTERN" and b.text == "[" for a, b in _pairs(words)):
+    if not found or pattern_in(text) is not None:
         return False
     if len(found) > 1 or found[0].kind == "ROWS" or any(t.keyword in _SETS for t in words):
         return True
@@ -125,6 +125,12 @@ def is_several(text: str, inputs: Mapping[str, InputTable]) -> bool:
     tables = analyse(_without(query.text, found)).found.tables
     kinds = [t.kind for f in tables if (t := _table(f.table, inputs)) is not None]
     return sum(kind != "dimension" for kind in kinds) > 1
+
+
+def pattern_in(text: str) -> int | None:
+    """Where PATTERN stands."""
+    pairs = _pairs(Piece.of_query(text).tokens)
+    return next((a.start for a, b in pairs if a.upper == "PATTERN" and b.text == "["), None)
 
 
 def read(text: str, inputs: Mapping[str, InputTable]) -> Several:
