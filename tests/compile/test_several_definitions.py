@@ -78,3 +78,13 @@ def test_what_they_read(tmp_path: Path) -> None:
 def test_keys_that_do_not_fit(tmp_path: Path, more: str, code: str) -> None:
     program = loaded(tmp_path, f"view: v\npart: 1 minute\n{more}")
     assert code in {problem.code for problem in program.problems}, [str(p) for p in program.problems]
+
+
+def test_equal_groups_are_ordered_by_every_key(tmp_path: Path) -> None:
+    """`a.k` and `b.k` are two keys, whatever they are called in the result."""
+    join = "a [WINDOW 3 minutes] JOIN b [WINDOW 2 minutes] ON a.x = b.x"
+    query = f"SELECT a.k AS one, b.k AS other, COUNT(*) AS n FROM {join} GROUP BY a.k, b.k ORDER BY n DESC LIMIT 3"
+    program = loaded(tmp_path, view("v", query))
+    assert program.ok, [str(problem) for problem in program.problems]
+    text = program.alternative("v").table.update.text
+    assert "ORDER BY n DESC NULLS LAST, one ASC NULLS FIRST, other ASC NULLS FIRST" in text

@@ -119,15 +119,15 @@ def _key(key: exp.Expr, tree: exp.Select, names: list[str], problems: list[Probl
 
 def _named(text: str, tree: exp.Select, names: list[str]) -> str | None:
     """The result's column that is meant: by name, by number, or as it is written in SELECT."""
-    wanted = plain(text)
     if text.isdigit() and 0 < int(text) <= len(names):
         return names[int(text) - 1]
+    wanted = plain(text)
     for item, name in zip(tree.expressions, names, strict=False):
         body = item.this if isinstance(item, exp.Alias) else item
-        same = (
-            plain(body.sql("spark")) == wanted
-            or plain(body.sql("spark").rpartition(".")[2]) == wanted.rpartition(".")[2]
-        )
-        if plain(name) == wanted or (same and isinstance(body, exp.Column)) or plain(body.sql("spark")) == wanted:
+        written = plain(body.sql("spark"))
+        # `m.src` and `src` are the same column, `m.src` and `a.src` are not.
+        unqualified = isinstance(body, exp.Column) and "." not in min(written, wanted, key=len)
+        same = unqualified and written.rpartition(".")[2] == wanted.rpartition(".")[2]
+        if wanted in (plain(name), written) or same:
             return name
     return None
