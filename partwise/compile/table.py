@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from partwise.checks.mark import mark_of
 from partwise.compile.fingerprint import fingerprint
 from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View, inputs_of
 from partwise.parts.length import HOUR
+from partwise.plan.refresh import Refresh
 from partwise.tables import Input, Table
 
 
@@ -32,11 +34,21 @@ def to_table(definition: Definition, all_tables: Mapping[str, Definition]) -> Ta
         initial=initial,
         start=definition.start,
         repair=definition.repair,
+        refresh=_refresh(definition, all_tables),
         patience=_patience(definition),
         helper_of=definition.helper_of,
         checks=checks,
         optional=tuple(tables[name.lower()].name for name in definition.optional),
     )
+
+
+def _refresh(view: View, tables: Mapping[str, Definition]) -> Refresh | None:
+    """With the names of inputs as their definitions spell them."""
+    policy = view.refresh
+    if policy is None or not policy.rows:
+        return policy
+    names = {name.lower(): name for name in tables}
+    return replace(policy, rows=tuple((names.get(name.lower(), name), least) for name, least in policy.rows))
 
 
 def _patience(view: View) -> float:

@@ -135,6 +135,7 @@ def _generated(made: GeneratedView, view: View, here: Place) -> View:
         initialize=statement(made.initialize, "i"),
         update=statement(made.update, "j"),
         repair=view.repair,
+        refresh=view.refresh,
         engine=view.engine,
         patience=view.patience,
         timeout=view.timeout,

@@ -237,11 +237,12 @@ def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | No
     later = {look.table.name: _may_follow(facts, look) for look in wanted}
     held = {look.table.name: look.held for look in wanted if look.held}
     later = {name: parts for name, parts in later.items() if parts}
-    deferred = [_as_deferred(facts, look, now) for look in wanted if look.deferred]
+    deferred = [as_deferred(facts, look, now) for look in wanted if look.deferred]
     return Plan(tuple(steps), tuple(blocked), tuple(manual), later, held, tuple(deferred))
 
 
-def _as_deferred(facts: Facts, look: Look, now: float) -> Deferred:
+def as_deferred(facts: Facts, look: Look, now: float) -> Deferred:
+    """What waits for the refresh policy of a table, and until when."""
     policy = look.table.refresh
     assert policy is not None
     known, waiting = facts.refreshed().get(look.table.family, Refreshed()), _waiting(look.due, look.deferred)

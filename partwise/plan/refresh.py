@@ -74,6 +74,25 @@ class Clock:
         return f"{day} at {self.minute // 60:02d}:{self.minute % 60:02d}{zone}"
 
 
+def parse_clock(words: str) -> Clock:
+    """`day at 06:00 Europe/Berlin`, `monday at 06:00` (UTC). Raises ValueError with what was expected instead."""
+    from zoneinfo import ZoneInfo
+
+    pieces = words.split()
+    days = {"day": None} | {name: at for at, name in enumerate(_WEEKDAYS)}
+    if len(pieces) not in (3, 4) or pieces[0].lower() not in days or pieces[1].lower() != "at":
+        raise ValueError("expected a length of time, or a time of day such as day at 06:00 Europe/Berlin")
+    hour, colon, minute = pieces[2].partition(":")
+    if not (colon and hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
+        raise ValueError(f"'{pieces[2]}' is not a time of day; write it as 06:00")
+    zone = pieces[3] if len(pieces) == 4 else "UTC"
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"'{zone}' is not a time zone; write it as Europe/Berlin, or leave it out for UTC") from None
+    return Clock(60 * int(hour) + int(minute), zone, days[pieces[0].lower()])
+
+
 @dataclass(frozen=True, slots=True)
 class Refresh:
     """When parts that wait are computed. `rows` by input, "" for all inputs together. `within` is never absent:

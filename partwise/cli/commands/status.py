@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from partwise.workspace import Workspace
 
 
-_COUNTS = ("missing", "stale", "blocked", "failed", "late rows", "set aside")
+_COUNTS = ("missing", "stale", "deferred", "blocked", "failed", "late rows", "set aside")
 
 
 def command(
@@ -94,7 +94,7 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
     length, kind = row.table.length, row.table.kind
-    counts = (row.missing, row.stale, row.blocked, row.failed, row.late, row.quarantined)
+    counts = (row.missing, row.stale, row.deferred, row.blocked, row.failed, row.late, row.quarantined)
     return (
         row.table.name,
         "helper" if row.table.helper_of else kind,
@@ -119,6 +119,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "stale": row.stale,
         "blocked": row.blocked,
         "manual": row.manual,
+        "deferred": row.deferred,
         "failed": row.failed,
         "held": row.held,
         "late": row.late,

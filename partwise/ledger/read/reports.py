@@ -64,6 +64,7 @@ class TableStatus:
     stale: int
     blocked: int
     manual: int
+    deferred: int  # ready, but their view refreshes later
     failed: int
     held: int  # failed parts whose earlier content is read meanwhile
     late: int
@@ -77,7 +78,7 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One part. `state`: fresh, stale, missing, blocked, failed, manual, or open (rows, but not closed)."""
+    """One part. `state`: fresh, stale, missing, deferred, blocked, failed, manual, or open (rows, but not closed)."""
 
     part: int
     state: str
@@ -121,7 +122,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
         look = snapshot.looks.get(name)
         due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
         stale = due & snapshot.facts.existing(name, due.first, due.last) if due else due
-        waiting = due - look.ready - look.manual - look.failed if look else due
+        waiting = due - look.ready - look.manual - look.failed - look.deferred if look else due
         row = known[name]
         found.append(
             TableStatus(
@@ -133,6 +134,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 stale=stale.count,
                 blocked=waiting.count,
                 manual=look.manual.count if look else 0,
+                deferred=look.deferred.count if look else 0,
                 failed=failed.get(name, 0),
                 held=(look.held & look.failed).count if look else 0,
                 late=late.get(name, 0),
@@ -220,6 +222,8 @@ def state_of(snapshot: Snapshot, name: str, p: int, exists: bool, due: bool, fai
         return "failed"
     if due and look is not None and p in look.manual:
         return "manual"
+    if due and look is not None and p in look.deferred:
+        return "deferred"
     if due and look is not None and p not in look.ready:
         return "blocked"
     if exists:
