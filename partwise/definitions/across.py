@@ -50,7 +50,6 @@ def _refreshed_by(
     if not isinstance(definition, View) or definition.refresh is None:
         return
     read = [tables[name].name for name in inputs_of(definition) if name in tables and name != definition.name.lower()]
-    read = [d.name for d in tables.values() if d.name.lower() in _upstream(definition, tables)] or read
     for name, _ in definition.refresh.rows:
         if name and name.lower() not in {each.lower() for each in read}:
             at = node.walk(("refresh", "rows", name))
