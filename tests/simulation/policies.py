@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from partwise.ledger.runs import due_rows
 from partwise.plan.refresh import Refresh
-from partwise.tables import Graph
+from partwise.tables import Graph, Table
 from tests.simulation.world import Model
 
 if TYPE_CHECKING:
@@ -57,8 +57,20 @@ def check_deferred(history: History, wanted: dict[str, set[int]], planned: dict[
             )
         if again := {j for j in waits if (name, j) in history.released}:
             history.problems.append(f"{name}{sorted(again)} was released and waits again")
+        behind = _followers(history.model.graph[name], waits, max(done, default=0))
+        if early := done & behind:
+            history.problems.append(f"{name}{sorted(early)} is computed before earlier parts of its own that it needs")
         with history.ledger.database.reading() as r:
             rows = [row for row in due_rows(r, name) if row.cause.kind == "requested"]
         requested = {j for row in rows for j in range(row.lo, row.hi + 1)} & ready
         if requested - done:
             history.problems.append(f"{name}{sorted(requested - done)} was requested and is deferred")
+
+
+def _followers(view: Table, parts: set[int], last: int) -> set[int]:
+    """Everything up to `last` that reads these parts of the view itself, directly or through others."""
+    found = set(parts)
+    for j in range(min(parts, default=last) + 1, last + 1):
+        if any(p in found for r in view.self_references for p in range(r.requires(j).lo, r.requires(j).hi + 1)):
+            found.add(j)
+    return found

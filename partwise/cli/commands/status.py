@@ -120,6 +120,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "blocked": row.blocked,
         "manual": row.manual,
         "deferred": row.deferred,
+        "refresh": _refresh_json(row),
         "failed": row.failed,
         "held": row.held,
         "late": row.late,
@@ -130,6 +131,19 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "could_start": part_or_none(row.could_start, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
+    }
+
+
+def _refresh_json(row: TableStatus) -> dict[str, object] | None:
+    late, known = row.refresh, row.refreshed
+    if late is None and known is None:
+        return None
+    return {
+        "fires_at": None if late is None else moment_json(late.fires_at),
+        "waits_for": [] if late is None else list(late.waits_for),
+        "rows": 0 if known is None else sum(known.rows.values()),
+        "last": None if known is None else moment_json(known.fired_at),
+        "why": None if known is None else known.why or None,
     }
 
 

@@ -16,7 +16,10 @@ from partwise.ledger.records.files import quarantine_counts
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
+from partwise.plan.model import Deferred
+from partwise.plan.planner import as_deferred
 from partwise.plan.reach import first_part
+from partwise.plan.refresh import Refreshed
 from partwise.tables import Table
 
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
@@ -65,6 +68,8 @@ class TableStatus:
     blocked: int
     manual: int
     deferred: int  # ready, but their view refreshes later
+    refresh: Deferred | None  # until when
+    refreshed: Refreshed | None  # when it was refreshed last; of views with a policy
     failed: int
     held: int  # failed parts whose earlier content is read meanwhile
     late: int
@@ -135,6 +140,8 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 blocked=waiting.count,
                 manual=look.manual.count if look else 0,
                 deferred=look.deferred.count if look else 0,
+                refresh=as_deferred(snapshot.facts, look, snapshot.now) if look and look.deferred else None,
+                refreshed=snapshot.facts.refreshed().get(name, Refreshed()) if table.refresh is not None else None,
                 failed=failed.get(name, 0),
                 held=(look.held & look.failed).count if look else 0,
                 late=late.get(name, 0),
