@@ -23,7 +23,9 @@ from partwise.ledger.schema import (
     catalog,
     checked,
     decision,
+    due,
     failure,
+    generation,
     open_part,
     outbox,
     part,
@@ -61,6 +63,25 @@ _OPEN_ADD = insert(open_part)
 _UPDATED = update(catalog).where(catalog.c.table == bindparam("t")).values(updated_at=bindparam("a"))
 _START = update(catalog).where(catalog.c.table == bindparam("t")).values(start=bindparam("s"))
 _FINGERPRINT = select(catalog.c.fingerprint).where(catalog.c.table == bindparam("t"))
+#: A new generation is whole once nothing is due any more that was due when its first version was recorded.
+_WHOLE = (
+    update(generation)
+    .where(
+        generation.c.table == bindparam("t"),
+        generation.c.generation == bindparam("g"),
+        generation.c.whole_seq.is_(None),
+        ~select(due.c.lo)
+        .where(
+            due.c.table == bindparam("t"),
+            due.c.since_seq
+            <= select(func.min(version.c.seq))
+            .where(version.c.table == bindparam("t"), version.c.generation == bindparam("g"))
+            .scalar_subquery(),
+        )
+        .exists(),
+    )
+    .values(whole_seq=bindparam("s"))
+)
 _NEWEST = select(func.max(part.c.changed_seq)).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
@@ -181,6 +202,8 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     spread(w, graph, table.name, changed, skip=computed)
     if began:
         look_at_readers(w, graph, table.name)
+    if now.generation and table.kind == "view" and entry.parts:
+        w.on.execute(_WHOLE, {"t": table.name, "g": now.generation, "s": w.seq})
     if computed:
         _announce(w, table.name)
     if changed:
@@ -271,7 +294,7 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
             values["revision"] = before.revision + 1
             alter.append((p, values))
         change = {"table": entry.table, "part": p, "seq": w.seq, "at": w.at, "reason": entry.reason}
-        history.append(change | {name: values[name] for name in ("revision", "rows", "digest")})
+        history.append(change | {"as_of": entry.pin} | {name: values[name] for name in ("revision", "rows", "digest")})
     if add:
         w.on.execute(_PART_ADD, add)
     if alter:
