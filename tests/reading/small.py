@@ -93,7 +93,9 @@ class Small:
         self.warehouse = self.workspace.warehouse
         self.ledger: Ledger = self.workspace.open_ledger(self.now())
         self.workspace.take_over(self.ledger, self.workspace.load(), self.now())
-        self.waits: dict[str, float] = {}  # seconds that a step of a view takes between its pin and its commit
+        self.between: Callable[[str], object] = lambda view: (
+            None
+        )  # what happens between the pin and the commit of a step
 
     def now(self) -> float:
         return time.time() + self.ahead
@@ -134,7 +136,7 @@ class Small:
             if pin is None:
                 return Parts()
             made = {j: computed(name, j, lambda t, p: self.part(t, pin.inputs[t], p)) for j in pin.walk()}
-            time.sleep(self.waits.get(name, 0.0))
+            self.between(name)
             entry = pin.entry({j: _content(rows) for j, rows in made.items()})
             changed = {j: rows for j, rows in made.items() if not pin.same(j, entry.parts[j])}
             self._publish(held, pin.own, entry, changed)

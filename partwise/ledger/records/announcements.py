@@ -67,7 +67,7 @@ def ends_quietly(ledger: Ledger, now: float, view: str, run: str) -> bool:
 
 
 def told(r: Reading) -> dict[str, Told]:
-    return {row.table: Told(row.now, row.tries, row.begun, row.run) for row in r.on.execute(_TOLD)}
+    return {row.table: Told(row.at, row.tries, row.begun, row.run) for row in r.on.execute(_TOLD)}
 
 
 def news(
