@@ -1,5 +1,7 @@
 """How long does `partwise audit` take? A source and two views of a million parts each, one of them a window of a day.
 
+Seconds of one core: what else the machine does makes no difference.
+
 python benchmarks/bench_audit.py [PARTS]
 """
 
@@ -82,11 +84,11 @@ def late_rows(ledger: Ledger, parts: int) -> float:
 
 
 def timed(ledger: Ledger, since: float | None = None) -> tuple[float, int]:
-    began = time.perf_counter()
+    began = time.process_time()
     with ledger.database.reading() as r:
         found = audit_report(r, ledger.graph_at(r), since=since)
     assert not found.problems, found.problems[:3]
-    return time.perf_counter() - began, sum(item.parts for item in found.views)
+    return time.process_time() - began, sum(item.parts for item in found.views)
 
 
 def main(parts: int) -> None:

@@ -10,27 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from sqlalchemy import bindparam, func, select, text
 
 from partwise.ledger.database import Reading
-from partwise.ledger.read.formula import due_parts, existing_rows
+from partwise.ledger.read.formula import due_parts, existing_rows, read_rows
 from partwise.ledger.records.mixtures import Mixture, mixtures
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import have, part, revision
+from partwise.ledger.schema import have, part, revision, version
 from partwise.parts import FOREVER, Parts, range_text
 from partwise.plan.next import parts_text
 from partwise.plan.reach import EVERYTHING, fed, fed_self
 from partwise.tables import Graph, Table
 
-_GAPS = text(
-    'SELECT "table", seq, version, before FROM (SELECT "table", seq, version, at, '
-    'LAG(version) OVER (PARTITION BY "table", generation ORDER BY seq) AS before FROM version) AS v '
-    "WHERE at > :since AND before IS NOT NULL AND version <> before + 1"
-)
-_BACKWARDS = text(
-    'SELECT "table", seq FROM (SELECT "table", seq, at, LAG(at) OVER (ORDER BY seq) AS before FROM version) AS v '
-    "WHERE at > :since AND before > at"
+_VERSIONS = 'SELECT "table", seq, generation, version, at FROM version WHERE at > {0} ORDER BY "table", seq'
+_BEFORE = (
+    select(version.c.generation, version.c.version)
+    .where(version.c.table == bindparam("t"), version.c.seq < bindparam("s"))
+    .order_by(version.c.seq.desc())
+    .limit(1)
 )
 # Revisions come first: each finds its version by the key.
 _APART = text(
@@ -94,15 +93,34 @@ def audit_report(r: Reading, graph: Graph, only: Collection[str] | None = None, 
 
 
 def _history(r: Reading, since: float) -> Iterator[Trouble]:
+    # In Python: SQLite takes eight times as long for LAG over a million rows.
+    rows: list[tuple[str, int, int, int, float]] = read_rows(r, _VERSIONS, since)
+    yield from _gaps(r, rows)
+    yield from _backwards(rows)
     bound = {"since": since}
-    for name, seq, version, before in r.on.execute(_GAPS, bound):
-        yield Trouble("gap", name, f"{name}: version {version}, recorded at {seq}, follows version {before}")
-    for name, seq in r.on.execute(_BACKWARDS, bound):
-        yield Trouble("time", name, f"{name}: sequence {seq} has an earlier time than the one before it")
     for name, seq in r.on.execute(_APART, bound):
         yield Trouble("time", name, f"{name}: a revision and its version, recorded at {seq}, have different times")
     for name, seq in r.on.execute(_AHEAD):
         yield Trouble("time", name, f"{name}: sequence {seq} is ahead of the ledger's clock")
+
+
+def _gaps(r: Reading, rows: list[tuple[str, int, int, int, float]]) -> Iterator[Trouble]:
+    last: tuple[str, int, int] | None = None
+    for name, seq, generation, number, _ in rows:
+        if last is None or last[0] != name:
+            before = r.on.execute(_BEFORE, {"t": name, "s": seq}).one_or_none()
+            last = None if before is None else (name, before.generation, before.version)
+        if last is not None and last[1] == generation and number != last[2] + 1:
+            yield Trouble("gap", name, f"{name}: version {number}, recorded at {seq}, follows version {last[2]}")
+        last = (name, generation, number)
+
+
+def _backwards(rows: list[tuple[str, int, int, int, float]]) -> Iterator[Trouble]:
+    newest = -1.0
+    for name, _, _, _, at in sorted(rows, key=itemgetter(1)):
+        if at < newest:
+            yield Trouble("time", name, f"{name}: a version has an earlier time than a sequence before it")
+        newest = max(newest, at)
 
 
 def _existence(r: Reading, table: Table) -> Iterator[Trouble]:

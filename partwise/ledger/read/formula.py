@@ -38,7 +38,7 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
     looked = within.within(floor, FOREVER)
     if not looked:
         return Parts()
-    built: list[Row] = _read(r, _ROWS, view.name, looked.first, looked.last)
+    built: list[Row] = read_rows(r, _ROWS, view.name, looked.first, looked.last)
     found = [row[0] for row in built if row[4] != view.fingerprint]
     later = built
     if built and built[0][0] == start:
@@ -55,13 +55,13 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
 
 def _stale_first(r: Reading, item: Input, row: Row) -> bool:
     lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(row[0])
-    return any(seq > row[2] for _, seq in _read(r, _CHANGED, item.table, lo, hi))
+    return any(seq > row[2] for _, seq in read_rows(r, _CHANGED, item.table, lo, hi))
 
 
 def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:
     own = item.table == view.name
     lo, hi = read_by(item, built[0][0], built[-1][0])
-    changed: list[tuple[int, int]] = _read(r, _CHANGED, item.table, max(lo, start) if own else lo, hi)
+    changed: list[tuple[int, int]] = read_rows(r, _CHANGED, item.table, max(lo, start) if own else lo, hi)
     since = [row[3] if own else row[2] for row in built]
     newest = max((seq for _, seq in changed), default=-1)
     if newest <= min(since):
@@ -77,16 +77,18 @@ def _moving(
     """Parts of which a required part changed after they were computed."""
     window: deque[tuple[int, int]] = deque()  # by part, and falling by sequence: the newest change comes first
     low, high = reference.lo, reference.hi
+    low_times, low_plus, low_over = low.times, low.plus, low.over
+    high_times, high_plus, high_over = high.times, high.plus, high.over
     at, end = 0, len(changed)
     for j, seen in zip(parts, since, strict=True):
-        last = high.at(j)
+        last = (high_times * j + high_plus) // high_over  # as `Bound.at`, without two calls per part
         while at < end and changed[at][0] <= last:
             seq = changed[at][1]
             while window and window[-1][1] <= seq:
                 window.pop()
             window.append(changed[at])
             at += 1
-        first = low.at(j)
+        first = (low_times * j + low_plus) // low_over
         while window and window[0][0] < first:
             window.popleft()
         if window and window[0][1] > seen:
@@ -107,7 +109,7 @@ def _runs(parts: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
-def _read(r: Reading, statement: str, *values: object) -> list[Any]:
+def read_rows(r: Reading, statement: str, *values: object) -> list[Any]:
     """Past SQLAlchemy's rows, which would take as long as all the rest."""
     mark = "?" if r.on.dialect.paramstyle == "qmark" else "%s"
     cursor = r.on.exec_driver_sql(statement.format(mark), values).cursor
@@ -117,5 +119,5 @@ def _read(r: Reading, statement: str, *values: object) -> list[Any]:
 
 def existing_rows(r: Reading, table: str) -> Parts:
     """Which parts have rows in the ledger: what `have` should say."""
-    rows = _read(r, 'SELECT part FROM part WHERE "table" = {0} ORDER BY part', table)
+    rows = read_rows(r, 'SELECT part FROM part WHERE "table" = {0} ORDER BY part', table)
     return Parts.of(*_runs([row[0] for row in rows]))
