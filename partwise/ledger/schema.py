@@ -154,6 +154,7 @@ lease = _table(
     Column("fence", BigInteger, nullable=False),
     Column("holder", String(255)),
     Column("expires", Float, nullable=False),
+    Column("seq", BigInteger),  # when it was taken: whoever holds it reads nothing older
 )
 
 #: The last failure of a part that is still due. Gone when the part is computed.

@@ -132,6 +132,18 @@ def test_a_reader_keeps_what_it_reads_until_it_is_done_or_dead(ledger: Ledger) -
         assert promise_from(w, T + 35).seq == seqs[3]
 
 
+def test_a_step_keeps_what_it_has_pinned(ledger: Ledger) -> None:
+    ledger.define(GRAPH, T)
+    seqs = [put(ledger, "s", {0: f"a{n}"}, T + 10 * n) for n in range(3)]
+    held = ledger.take("v", "a step", 60, T + 25)
+    seqs += [put(ledger, "s", {0: f"b{n}"}, T + 30 + 10 * n) for n in range(3)]
+    with ledger.database.writing(T + 60) as w:
+        assert seqs[2] <= promise_from(w, T + 45).seq < seqs[3]
+    ledger.release(held, T + 61)
+    with ledger.database.writing(T + 62) as w:
+        assert promise_from(w, T + 45).seq == seqs[4]
+
+
 def test_a_living_reader_is_renewed_and_leaves(ledger: Ledger) -> None:
     ledger.define(GRAPH, T)
     put(ledger, "s", {0: "a"}, T)

@@ -88,8 +88,8 @@ def play(seed: int) -> tuple[History, int, int, int]:
         history.models = [history.model]
         history.ledger.define(history.model.graph, history.now)
     marked = spared = past = 0
-    for _ in range(4):
-        history.play(30)
+    for _ in range(8):
+        history.play(15)
         found, exact = check_marks(history)
         marked, spared = marked + found, spared + exact
         past += check_settled(history)

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, text
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.as_of import sequence_at
 from partwise.ledger.read.pin import Version
-from partwise.ledger.schema import arrival, backfill, promise, reader, version, was_due
+from partwise.ledger.schema import arrival, backfill, lease, promise, reader, version, was_due
 
 #: Seconds. The lateness of rows is looked at over a longer time than single reads are.
 ARRIVALS = 90 * 86400.0
@@ -37,7 +37,12 @@ _OLD_WRITERS = text(
 )
 
 
-_PINNED = select(func.min(reader.c.seq)).where(reader.c.expires > bindparam("now"))
+_PINNED = select(
+    select(func.min(reader.c.seq)).where(reader.c.expires > bindparam("now")).scalar_subquery(),
+    select(func.min(lease.c.seq))
+    .where(lease.c.expires > bindparam("now"), lease.c.holder.is_not(None))
+    .scalar_subquery(),
+)
 _AT = select(version.c.at).where(version.c.seq <= bindparam("s")).order_by(version.c.at.desc()).limit(1)
 
 
@@ -61,8 +66,9 @@ def promise_from(w: Writing, moment: float) -> Promise:
     if before is not None and before.at >= moment:
         return before
     found = Promise(sequence_at(w, moment), moment)
-    # Whoever reads keeps what it reads. The oldest of them decides, until it is done or has not been heard of.
-    held = w.on.execute(_PINNED, {"now": w.now}).scalar()
+    # Whoever reads keeps what it reads, steps too, which read as of a moment after they took their lease. The oldest
+    # of them decides, until it is done or has not been heard of any more.
+    held = min((seq for seq in w.on.execute(_PINNED, {"now": w.now}).one() if seq is not None), default=None)
     if held is not None and held < found.seq:
         at = w.on.execute(_AT, {"s": held}).scalar()
         if at is None or (before is not None and at <= before.at):

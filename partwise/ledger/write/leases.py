@@ -20,6 +20,7 @@ _TAKE = (
     .where(lease.c.table == bindparam("t"))
     .values(fence=bindparam("f"), holder=bindparam("h"), expires=bindparam("e"))
 )
+_TAKEN = update(lease).where(lease.c.table == bindparam("t")).values(seq=bindparam("s"))
 
 
 class Busy(Exception):
@@ -47,6 +48,7 @@ def take(w: Writing, table: str, holder: str, seconds: float, dead: str | None =
     if other is not None and expires > w.now and other != dead:
         raise Busy(table, other, expires)
     w.on.execute(_TAKE, {"t": table, "f": fence + 1, "h": holder, "e": w.now + seconds})
+    w.on.execute(_TAKEN, {"t": table, "s": w.seq})
     return Lease(table, fence + 1, holder)
 
 

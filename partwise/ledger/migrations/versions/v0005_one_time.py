@@ -19,6 +19,7 @@ def upgrade() -> None:
     op.add_column("revision", sa.Column("as_of", sa.BigInteger))
     op.add_column("revision", sa.Column("mixed", sa.Text))
     op.add_column("revision", sa.Column("superseded", sa.Boolean))
+    op.add_column("lease", sa.Column("seq", sa.BigInteger))
     op.add_column("due", sa.Column("since_seq", sa.BigInteger))
     op.execute("UPDATE due SET since_seq = 0")
     _table(
