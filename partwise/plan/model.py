@@ -39,13 +39,14 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Consecutive parts that are due for the same newest cause."""
+    """Consecutive parts that are due for the same newest cause, without a break since `since` (`since_seq`)."""
 
     lo: int
     hi: int
     seq: int
     since: float
     cause: Cause
+    since_seq: int = 0
 
     @property
     def parts(self) -> Parts:

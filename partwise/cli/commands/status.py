@@ -131,6 +131,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "could_start": part_or_none(row.could_start, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
+        "mixed": row.mixed,
     }
 
 
@@ -172,6 +173,11 @@ def _notes(rows: list[TableStatus]) -> list[str]:
                 else f"{name}: {plural(row.held, 'part')} failed and are read at their earlier revisions; "
                 "see `partwise plan`."
             )
+        if row.mixed:
+            notes.append(
+                f"{name}: {plural(row.mixed, 'part')} mixed: computed while inputs were not up to date; "
+                f"`partwise audit {name}` lists what was read."
+            )
         if row.manual:
             notes.append(
                 f"{name}: {plural(row.manual, 'stale part')} left to you (repair: manual); see `partwise plan`."
@@ -203,6 +209,7 @@ def _page_json(snapshot: Snapshot, found: Table, page: Page, path: str | None) -
             "revision": row.revision,
             "rows": row.rows,
             "last_updated": moment_json(row.last_updated),
+            "mixed": row.mixed,
         }
         for row in page.parts
     ]
@@ -225,7 +232,7 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
         rows.append(
             (
                 part_or_none(row.part, length, found.kind) or "all of it",
-                row.state,
+                f"{row.state}, mixed" if row.mixed else row.state,
                 "" if row.revision is None else str(row.revision),
                 "" if row.rows is None else f"{row.rows:,}",
                 moment_text(row.last_updated, zone),
