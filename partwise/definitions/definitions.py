@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place, Placed
+from partwise.plan.refresh import Refresh
 from partwise.sql.references import FoundReferences
 from partwise.tables import Start
 
@@ -129,6 +130,7 @@ class View:
     partial: bool = False
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"
+    refresh: Refresh | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

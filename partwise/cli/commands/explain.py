@@ -76,6 +76,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     say(f"many parts at once: {item.many}")
     if everything and view.single_pass is not None:
         _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
+    if item.refresh:
+        say(f"refresh: {item.refresh}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -150,6 +152,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "notes": list(item.notes),
         "many_parts": item.many,
         "updates": item.updates.name if item.updates is not None else None,
+        "refresh": item.refresh or None,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

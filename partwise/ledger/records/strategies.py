@@ -120,7 +120,7 @@ def count_again(w: Writing, view: str) -> None:
 
 def _must_be_free(w: Writing, names: Collection[str], dead: Callable[[str], bool]) -> None:
     """Raises Busy if somebody who lives has the lease of one of these tables."""
-    for row in w.on.execute(_HELD, {"now": w.at}):
+    for row in w.on.execute(_HELD, {"now": w.now}):
         if row.table in names and not dead(row.holder):
             raise Busy(row.table, row.holder, row.expires)
 
