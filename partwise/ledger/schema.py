@@ -341,7 +341,7 @@ held_file = _table(
 strategy = _table(
     "strategy",
     _key("view"),
-    Column("strategy", String(16), nullable=False),  # merge | subtract | recompute
+    Column("strategy", String(16), nullable=False),  # merge | subtract | recompute | last
     Column("mark", String(64), nullable=False),
     Column("rows", BigInteger),  # in a part of what it reads; None: nobody has counted
     Column("groups", BigInteger),  # in a pane
