@@ -36,7 +36,7 @@ from partwise.relation.tree import (
 )
 from partwise.relation.types import comparable, normal
 from partwise.sql.columns import place
-from partwise.sql.references import FoundReference, analyse
+from partwise.sql.references import Analysis, FoundReference, analyse
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -68,7 +68,11 @@ class Environment:
 
 def build(sql: str, tables: Tables, index: str = "j") -> Tree:
     """The tree of a query; of a text that cannot be read it is one Opaque."""
-    analysis = analyse(sql, index)
+    return build_of(sql, analyse(sql, index), tables)
+
+
+def build_of(sql: str, analysis: Analysis, tables: Tables) -> Tree:
+    """The same for a text that was analysed already."""
     if analysis.tree is None or analysis.found.problems:
         why = analysis.found.problems[0].message if analysis.found.problems else "it cannot be read as SQL"
         return Tree(Opaque(why, ()), (), (), {}, {})

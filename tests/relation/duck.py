@@ -9,8 +9,9 @@ from typing import Any
 import duckdb
 import sqlglot
 
-from partwise.relation import Known
-from partwise.sql.references import FoundReference, find, splice
+from partwise.relation import Known, Tree
+from partwise.relation.build import build_of
+from partwise.sql.references import FoundReference, analyse, splice
 
 Row = tuple[int | None, ...]
 Rows = dict[str, list[Row]]
@@ -32,11 +33,15 @@ class Query:
     """A query of part j, translated once."""
 
     def __init__(self, sql: str, j: int = 0) -> None:
-        self.found, self.j = find(sql), j
+        self.sql, self.analysis, self.j = sql, analyse(sql), j
+        self.found = self.analysis.found
         at = {table.start: n for n, table in enumerate(self.found.tables)}
         spark = splice(sql, lambda f: f"__occ{at[f.start]}_", found=self.found)
         text = sqlglot.transpile(spark, read="spark", write="duckdb")[0]
         self.text = text.replace("TRY_CAST(", "CAST(")
+
+    def tree(self, key: tuple[str, ...] = ()) -> Tree:
+        return build_of(self.sql, self.analysis, tables(key))
 
     def own_rows(self, table: FoundReference, data: Rows) -> list[Row]:
         """What a reference means."""
