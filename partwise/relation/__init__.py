@@ -1,10 +1,10 @@
 """The relational tree of a view's query, and rules on it, one file each.
 
-    build     text -> tree
-    keys      by which columns rows are unique
-    carried   which rows of which input can matter for which rows of the result
-    delta     whether changed rows can be merged into the result
-    show      the tree as people and programs read it
+build     text -> tree
+keys      by which columns rows are unique
+carried   which rows of which input can matter for which rows of the result
+delta     whether changed rows can be merged into the result
+show      the tree as people and programs read it
 """
 
 from partwise.relation.build import Known, Tables, build

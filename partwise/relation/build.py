@@ -84,9 +84,7 @@ def build_of(sql: str, analysis: Analysis, tables: Tables) -> Tree:
     if len(kept) < len(output):  # the part is stored with every row, whatever the query makes of it
         root = Project(root, tuple((builder.column(name), expr) for name, expr in kept))
         kept = [(name, Ref(c, e.type)) for (name, e), (c, _) in zip(kept, root.items, strict=True)]
-    return Tree(
-        root, tuple(name for name, _ in kept), tuple(e.type for _, e in kept), builder.labels, builder.places
-    )
+    return Tree(root, tuple(name for name, _ in kept), tuple(e.type for _, e in kept), builder.labels, builder.places)
 
 
 #: The columns of a result: names and what they are; None if they are not known.
@@ -182,7 +180,9 @@ class Builder:
             raise NotUnderstood("the columns of one side are not followed", q)
         kind: SetKind = q.key.lower() if q.args.get("distinct") else f"{q.key.lower()} all"  # type: ignore[assignment]
         columns = tuple(self.column(name) for name, _ in ours)
-        pairs = [(a, b) for (_, a), (_, b) in zip(ours, theirs, strict=True) if isinstance(a, Ref) and isinstance(b, Ref)]
+        pairs = [
+            (a, b) for (_, a), (_, b) in zip(ours, theirs, strict=True) if isinstance(a, Ref) and isinstance(b, Ref)
+        ]
         same = tuple(comparable(a.type, b.type) for a, b in pairs)
         node = self.placed(SetOp(kind, left, right, columns, tuple(pairs), same), q)
         types = [a.type if a.type == b.type else None for a, b in pairs]
@@ -270,7 +270,9 @@ class Builder:
             else:
                 cte, within = named
                 _only(r, "this alias")
-                node, relation = self._derived(cte.this, within, r.alias_or_name, [c.name for c in cte.args["alias"].columns])
+                node, relation = self._derived(
+                    cte.this, within, r.alias_or_name, [c.name for c in cte.args["alias"].columns]
+                )
         elif isinstance(r, exp.Subquery):
             _only(r, "this alias with_ order limit offset")
             bare = exp.Subquery(**{k: v for k, v in r.args.items() if k != "alias"}) if r.args.get("limit") else r.this
@@ -287,7 +289,9 @@ class Builder:
     def _derived(self, q: exp.Expr, env: Environment, alias: str, renamed: list[str]) -> tuple[Node, Relation]:
         node, output = self.query(q, env, None)
         if output is not None and renamed:
-            output = [(n, e) for n, (_, e) in zip(renamed, output, strict=True)] if len(renamed) == len(output) else None
+            output = (
+                [(n, e) for n, (_, e) in zip(renamed, output, strict=True)] if len(renamed) == len(output) else None
+            )
         return node, Relation(alias, output or [], open=output is None)
 
     def _written(self, table: exp.Table) -> tuple[int, FoundReference] | None:
@@ -308,7 +312,9 @@ class Builder:
             columns |= PART_COLUMNS
         refs = {name: Ref(self.column(f"{table.alias_or_name}.{name}"), normal(kind)) for name, kind in columns.items()}
         key = known.key if known is not None else ()
-        node = Scan(occurrence, reference.table, reference.reference, tuple(r.column for r in refs.values()), tuple(refs), key)
+        node = Scan(
+            occurrence, reference.table, reference.reference, tuple(r.column for r in refs.values()), tuple(refs), key
+        )
         hidden = frozenset(PART_COLUMNS) if reference.brackets is not None else frozenset()
         return self.placed(node, table), Relation(table.alias_or_name, [*refs.items()], not columns, hidden)
 
@@ -359,7 +365,9 @@ class Builder:
                 if (where := q.args.get("where")) is not None:
                     right = self.conditions(right, where.this, inner, env)
                 right, on = _correlated(right)
-                output: Output = [("", expression(item, inner)) for item in q.expressions] if len(q.expressions) == 1 else None
+                output: Output = (
+                    [("", expression(item, inner)) for item in q.expressions] if len(q.expressions) == 1 else None
+                )
             else:
                 right, output = self.query(q, env, None)
         except NotUnderstood:
@@ -377,7 +385,9 @@ def _correlated(right: Node) -> tuple[Node, tuple[Conjunct, ...]]:
     if not isinstance(right, Filter):
         return right, ()
     own = frozenset(right.columns)
-    inside = tuple(c for c in right.conjuncts if conjunct_columns(c) <= own and not (isinstance(c, Other) and not c.sure))
+    inside = tuple(
+        c for c in right.conjuncts if conjunct_columns(c) <= own and not (isinstance(c, Other) and not c.sure)
+    )
     outside = tuple(c for c in right.conjuncts if c not in inside)
     if right.whole or not outside:
         return right, ()

@@ -67,13 +67,21 @@ def carried(tree: Tree) -> dict[int, Carried]:
     found: dict[int, dict[str, set[str]]] = {}
     for scan, texts in leaves:
         before = found.get(scan.occurrence)
-        both = texts if before is None else {n: before[n] & texts[n] for n in before.keys() & texts.keys()}
-        found[scan.occurrence] = both
+        found[scan.occurrence] = texts if before is None else _every_use(before, texts)
     order = {name: at for at, name in enumerate(tree.names)}
     return {
-        n: {name: min(texts[name], key=lambda t: (len(t), t)) for name in sorted(texts, key=order.__getitem__) if texts[name]}
+        n: {
+            name: min(texts[name], key=lambda t: (len(t), t))
+            for name in sorted(texts, key=order.__getitem__)
+            if texts[name]
+        }
         for n, texts in sorted(found.items())
     }
+
+
+def _every_use(one: dict[str, set[str]], other: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What is read in two places is restricted in both at once."""
+    return {name: one[name] & other[name] for name in one.keys() & other.keys()}
 
 
 def _push(node: Node, wants: Wants, leaves: list[tuple[Scan, dict[str, set[str]]]]) -> None:
@@ -147,7 +155,9 @@ def _joined(node: Join, wants: Wants) -> list[Wants]:
     if node.kind == "full":
         return [_of_full(node, wants, on, 0), _of_full(node, wants, on, 1)]
     # COALESCE(l.x, r.y) with l.x = r.y is l.x: where r is absent, it is NULL.
-    kept = _within({n: frozenset(w for e in ways for w in _kept_first(e, node, on)) for n, ways in wants.items()}, node.left)
+    kept = _within(
+        {n: frozenset(w for e in ways for w in _kept_first(e, node, on)) for n, ways in wants.items()}, node.left
+    )
     return [kept, _all_ways(kept, on)]
 
 

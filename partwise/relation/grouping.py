@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from partwise.relation.build import Builder, Environment, Output
 
 _AROUND = "filter ignorenulls respectnulls withingroup"
-_GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())
+_GENERATORS = frozenset(
+    ["explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple"]
+)
 
 
 def answers(b: Builder, q: exp.Select, node: Node, scope: Scope, env: Environment) -> tuple[Node, Output]:
@@ -165,9 +167,7 @@ def _aggregate(e: exp.Expr, outer: exp.Expr, text: str, scope: Scope) -> Aggrega
     return Aggregate(name, argument, text, plain, kind)
 
 
-def _windows(
-    b: Builder, q: exp.Select, node: Node, scope: Scope, env: Environment, known: Known
-) -> tuple[Node, Known]:
+def _windows(b: Builder, q: exp.Select, node: Node, scope: Scope, env: Environment, known: Known) -> tuple[Node, Known]:
     from sqlglot import exp
 
     clauses = [*q.expressions, q.args.get("qualify"), q.args.get("order")]

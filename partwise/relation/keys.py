@@ -106,7 +106,9 @@ def _all(node: Node) -> Key:
 
 def _of_set(node: SetOp) -> list[Key]:
     left = {pair[0].column: Ref(c) for c, pair in zip(node.columns, node.sides, strict=True)}
-    kept = [frozenset(left[e.column] for e in k if isinstance(e, Ref)) for k in keys(node.left) if _all_refs(k, left)]
+    kept: list[Key] = [
+        frozenset(left[e.column] for e in k if isinstance(e, Ref)) for k in keys(node.left) if _all_refs(k, left)
+    ]
     if node.kind == "union all":
         return []
     if node.kind == "union":
@@ -123,7 +125,8 @@ def _projected(node: Project) -> list[Key]:
     for column, expr in node.items:
         if is_total(expr):
             by_value.setdefault(_plain(expr), Ref(column))
-    holds, found = _holding(node.child), []
+    holds = _holding(node.child)
+    found: list[Key] = []
     for k in keys(node.child):
         shown = [next((by_value[_plain(w)] for w in _ways(e, holds) if _plain(w) in by_value), None) for e in k]
         if all(ref is not None for ref in shown):

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from tests.lifting.queries import Writer, rows
 from tests.relation.duck import Rows
 
-_ON = ["{a}.k = {b}.k", "{a}.k <=> {b}.k", "{a}.k = {b}.v", "{a}.k = {b}.k AND {a}.v = {b}.v", "{a}.k = {b}.k AND {b}.v > 0"]
+_ON = [
+    "{a}.k = {b}.k",
+    "{a}.k <=> {b}.k",
+    "{a}.k = {b}.v",
+    "{a}.k = {b}.k AND {a}.v = {b}.v",
+    "{a}.k = {b}.k AND {b}.v > 0",
+]
 
 
 @dataclass
@@ -38,7 +44,9 @@ class Keyed(Writer):
         hidden = "SEMI" in kind or "ANTI" in kind
         ks = ["p.k"] if hidden else ["p.k", "q.k", "COALESCE(p.k, q.k)", "COALESCE(q.k, p.k)", "COALESCE(p.k, q.k, -1)"]
         k, v = self.rng.choice(ks), self.rng.choice(["p.v"] if hidden else ["p.v", "q.v"])
-        where = self.rng.choice(["", "", " WHERE p.k = p.v", " WHERE p.v > 0"] + ([] if hidden else [" WHERE q.k <=> p.v"]))
+        where = self.rng.choice(
+            ["", "", " WHERE p.k = p.v", " WHERE p.v > 0"] + ([] if hidden else [" WHERE q.k <=> p.v"])
+        )
         shape = self.rng.choice(["plain", "plain", "group", "group two", "distinct", "window"])
         if shape == "group":
             return f"SELECT {k} AS k, {self.aggregate(v)} AS v FROM {text}{where} GROUP BY {k}"

@@ -1,9 +1,9 @@
 """Rules against recomputation, over random queries, rows and changes on DuckDB.
 
-    restriction   rows of the result with P are the same whether the references are filtered by P or not
-    repair        rows without P as they were + rows with P computed again = computed from scratch
-    keys          no two rows agree in the key
-    merge         Q(new) = Q(old) + what the changed rows give
+restriction   rows of the result with P are the same whether the references are filtered by P or not
+repair        rows without P as they were + rows with P computed again = computed from scratch
+keys          no two rows agree in the key
+merge         Q(new) = Q(old) + what the changed rows give
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 from partwise.relation import Delta, carried, delta, key
 from partwise.relation.restriction import Restriction, restriction
 from partwise.relation.tree import Tree
+from tests.lifting.queries import rows
 from tests.relation.duck import Bag, Duck, Query, Row, condition
 from tests.relation.queries import changed, query, with_keys
 
@@ -32,8 +33,8 @@ def duck() -> Duck:
 class Case:
     """A random query, with its tree and two states of its inputs."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed, (self.sql, self.data) = seed, query(seed)
+    def __init__(self, seed: int, sql: str | None = None) -> None:
+        self.seed, (self.sql, self.data) = seed, query(seed) if sql is None else (sql, rows(random.Random(seed)))
         self.run = Query(self.sql)
         self.tree = self.run.tree(("k",))
         self.old = self.run.inputs(self.data)
@@ -75,20 +76,22 @@ def kept(bag: Bag, at: list[int], wanted: set[tuple[object, ...]], inside: bool)
 def repaired(duck: Duck, case: Case) -> bool | None:
     """A change repaired by keys; None if it cannot be."""
     tree, run, old, new = case.tree, case.run, case.old, case.new
-    differs = {n: list(((Counter(new[n]) - Counter(old[n])) + (Counter(old[n]) - Counter(new[n]))).elements()) for n in old}
+    differs = {
+        n: list(((Counter(new[n]) - Counter(old[n])) + (Counter(old[n]) - Counter(new[n]))).elements()) for n in old
+    }
     plan = restriction(carried(tree), [n for n, rows in differs.items() if rows], key(tree) or ())
     if plan is None:
         return None
-    touched = [
-        set().union(*(duck.values(e, differs[n]) for n, e in each.taken.items())) for each in plan.sets
-    ]
+    touched = [set().union(*(duck.values(e, differs[n]) for n, e in each.taken.items())) for each in plan.sets]
     at = [positions(tree, each.columns) for each in plan.sets]
 
     def inside(row: tuple[object, ...]) -> bool:
         return any(tuple(row[p] for p in ps) in values for ps, values in zip(at, touched, strict=True))
 
     before, fresh = duck.run(run, old), duck.run(run, new, filters_of(plan, touched))
-    found = Counter({r: n for r, n in before.items() if not inside(r)}) + Counter({r: n for r, n in fresh.items() if inside(r)})
+    found = Counter({r: n for r, n in before.items() if not inside(r)}) + Counter(
+        {r: n for r, n in fresh.items() if inside(r)}
+    )
     return found == duck.run(run, new)
 
 
@@ -119,8 +122,7 @@ def merged(duck: Duck, case: Case) -> bool | None:
         return None
     found: Bag = duck.run(run, old)
     for n, (plus, minus) in differences(old, new):
-        # Occurrences before this one are new already, those behind it still old.
-        mixed = {o: new[o] if o < n else old[o] for o in old}
+        mixed = held(n, old, new)
         found += duck.run(run, {**mixed, n: plus})
         less = duck.run(run, {**mixed, n: minus})
         if how.groups is None:
@@ -132,14 +134,19 @@ def merged(duck: Duck, case: Case) -> bool | None:
     return {r: n for r, n in found.items() if n} == dict(duck.run(run, new))
 
 
+def held(n: int, old: dict[int, list[Row]], new: dict[int, list[Row]]) -> dict[int, list[Row]]:
+    """Occurrences before this one are new already, those behind it still old."""
+    return {o: new[o] if o < n else old[o] for o in old}
+
+
 def added(tree: Tree, how: Delta, plus: list[tuple[Any, ...]], minus: list[tuple[Any, ...]]) -> Bag:
     """Partials of groups, added and taken away: a group without rows is gone, a sum without values is NULL."""
     assert how.groups is not None
     at = positions(tree, how.groups)
     column = {(p.function, p.argument): tree.names.index(str(p.column)) for p in how.partials}
     sums: dict[tuple[Any, ...], list[int]] = {}
-    for rows, sign in ((plus, 1), (minus, -1)):
-        for row in rows:
+    for listed, sign in ((plus, 1), (minus, -1)):
+        for row in listed:
             total = sums.setdefault(tuple(row[p] for p in at), [0] * len(row))
             for p in column.values():
                 total[p] += sign * (row[p] or 0)
@@ -156,7 +163,9 @@ def added(tree: Tree, how: Delta, plus: list[tuple[Any, ...]], minus: list[tuple
     return result
 
 
-def differences(old: dict[int, list[Row]], new: dict[int, list[Row]]) -> Iterator[tuple[int, tuple[list[Row], list[Row]]]]:
+def differences(
+    old: dict[int, list[Row]], new: dict[int, list[Row]]
+) -> Iterator[tuple[int, tuple[list[Row], list[Row]]]]:
     for n in old:
         plus, minus = Counter(new[n]) - Counter(old[n]), Counter(old[n]) - Counter(new[n])
         if plus or minus:
