@@ -19,15 +19,15 @@ from pyspark.sql import functions as F
 
 from partwise import storage
 from partwise.definitions import View, load
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.open import open_ledger
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
-from spark_jobs import read
 from spark_jobs.engine import Engine
-from spark_jobs.session import session
-from spark_jobs.stage import stage
-from spark_jobs.step import run_step
+from spark_jobs.session.session import session
+from spark_jobs.step import read
+from spark_jobs.step.run_step import run_step
+from spark_jobs.step.stage import stage
 
 GOAL = 1.5
 SIZE = 1_000_000

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from partwise import storage
 from partwise.parts import Parts
-from spark_jobs import read
-from spark_jobs.digest import digests
-from spark_jobs.session import session
-from spark_jobs.stage import stage, with_part
+from spark_jobs.session.session import session
+from spark_jobs.step import read
+from spark_jobs.step.digest import digests
+from spark_jobs.step.stage import stage, with_part
 
 PART, LENGTH = 29_000_000, 60
 

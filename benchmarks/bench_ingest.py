@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from partwise.workspace import open_workspace
 from spark_jobs.engine import Engine
 from spark_jobs.ingest import ingest
-from spark_jobs.session import session
+from spark_jobs.session.session import session
 
 #: Of the plain load, for 1,000 files of 1,000 rows.
 GOAL = 1.4

@@ -22,8 +22,8 @@ from figures import FIGURES, draw
 from parquet_tables import Tables
 from pyspark.sql import SparkSession
 
-from partwise.translation import InputTable, QueryView, Translation, translate
-from spark_jobs.session import session
+from partwise.compile import InputTable, QueryView, Translation, translate
+from spark_jobs.session.session import session
 
 COLUMNS = {"src": "bigint", "t": "timestamp", "loss": "double"}
 QUERY = (

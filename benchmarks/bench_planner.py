@@ -21,10 +21,10 @@ from random import Random
 
 from sqlalchemy import text
 
-from partwise.ledger.audit import due_by_formula
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
+from partwise.ledger.read.audit import due_by_formula
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 

@@ -24,19 +24,19 @@ from sqlalchemy import func, select
 
 from partwise import storage
 from partwise.definitions import load
-from partwise.ledger.commit import Content, Entry
-from partwise.ledger.holding import holding
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.schema import complete
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.lease_holding import holding
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from partwise.storage.paths import table_path
 from partwise.upkeep.compact import compact
 from partwise.upkeep.retain import clean_up, floors, give_up, retain
 from spark_jobs.engine import Engine
-from spark_jobs.session import session
-from spark_jobs.step import run_step
+from spark_jobs.session.session import session
+from spark_jobs.step.run_step import run_step
 
 DEFINITIONS = """
 source: m

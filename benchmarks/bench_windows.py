@@ -21,9 +21,9 @@ from figures import FIGURES, draw
 from parquet_tables import Tables
 from pyspark.sql import SparkSession
 
-from partwise.translation import GeneratedView, InputTable, QueryView, Translation, translate
-from partwise.translation.strategy import by_counts
-from spark_jobs.session import session
+from partwise.choose.window import by_counts
+from partwise.compile import GeneratedView, InputTable, QueryView, Translation, translate
+from spark_jobs.session.session import session
 
 COLUMNS = {"g": "bigint", "t": "timestamp", "x": "int"}
 STRATEGIES = ("recompute", "merge", "subtract")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from partwise.compile import GeneratedView
 from partwise.sql import FoundReference, find, splice
 from partwise.storage.unique import unique_in_files
-from partwise.translation import GeneratedView
 
 
 class Tables:

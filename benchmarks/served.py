@@ -15,9 +15,9 @@ import psutil
 
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
-from partwise.serve.child import free_port
-from partwise.serve.pools import call
+from partwise.serve.site.pools import call
 from partwise.serve.summary import lines
+from partwise.serve.supervise.child import free_port
 
 SOURCE = """
 source: m

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from partwise.serve.answers import answers
-from partwise.serve.child import ending, free_port
+from partwise.serve.supervise.answers import answers
+from partwise.serve.supervise.child import ending, free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 LATE = "2026-10-03T10:03"
@@ -110,7 +110,7 @@ def main() -> int:
 def driver(log: Path) -> Iterator[str]:
     """One warm Spark driver for all commands of the story; it starts while the first scenes are read."""
     port = free_port()
-    command = [sys.executable, "-m", "spark_jobs.connect", "--port", str(port)]
+    command = [sys.executable, "-m", "spark_jobs.session.connect", "--port", str(port)]
     command += [word for setting in SMALL for word in ("--conf", setting)]
     # The driver becomes this process itself, so ending it ends everything.
     with log.open("wb") as said:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def read(sql: str, workspace: str | None = None, moment: float | None = None) -> Result:
     """What the statement gives. `moment` in seconds since 1970, now by default."""
-    from partwise.ledger.moment import readable
+    from partwise.ledger.read.as_of import readable
     from partwise.storage.paths import table_path
     from partwise.storage.query import Pin, mentioned, query
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import select
 
-from partwise.ledger.holding import SECONDS, is_dead
-from partwise.ledger.leases import Busy, Fenced
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.orphans import adopt_orphans
 from partwise.ledger.schema import lease
+from partwise.ledger.write.lease_holding import SECONDS, is_dead
+from partwise.ledger.write.leases import Busy, Fenced
+from partwise.ledger.write.orphans import adopt_orphans
 
 _HELD = select(lease.c.table, lease.c.holder, lease.c.expires).where(lease.c.holder.is_not(None))
 

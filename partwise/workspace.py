@@ -87,14 +87,14 @@ class Workspace:
 
     def definitions(self, ledger: Ledger) -> Definitions:
         """The definitions as they run here: how windows are kept is settled in the ledger."""
-        from partwise.settled import settled
+        from partwise.choose.settled import settled
 
         return settled(self.load(), ledger.strategies())
 
     def take_over(self, ledger: Ledger, written: Definitions, now: float) -> Definitions:
         """Let the ledger know the definitions as they are written now. Returns them as they run here."""
-        from partwise.ledger.strategies import SettledMeanwhile, settlements
-        from partwise.settled import as_kept, settled, to_record
+        from partwise.choose.settled import as_kept, settled, to_record
+        from partwise.ledger.records.strategies import SettledMeanwhile, settlements
 
         while True:
             with ledger.database.reading() as r:

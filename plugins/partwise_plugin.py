@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow.plugins_manager import AirflowPlugin
 
-from partwise_airflow.notes import Notes
 from partwise_airflow.preload import Preload
+from partwise_airflow.tasks.notes import Notes
 
 
 class PartwisePlugin(AirflowPlugin):

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from partwise.ledger import backfills
-from partwise.ledger.backfills import Backfill, Done
+from partwise.ledger.records import backfills
+from partwise.ledger.records.backfills import Backfill, Done
 from partwise.parts import Parts
 from spark_jobs.engine import Engine
 from spark_jobs.run import Outcome, run

@@ -15,14 +15,14 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import SparkSession
 
 from partwise import storage
+from partwise.choose.settled import settled
 from partwise.definitions import Definition, Definitions
-from partwise.ledger.holding import SECONDS, leased, who
-from partwise.ledger.leases import Lease
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.orphans import adopt_orphans
-from partwise.ledger.pin import Version
-from partwise.ledger.strategies import Settlement
-from partwise.settled import settled
+from partwise.ledger.read.pin import Version
+from partwise.ledger.records.strategies import Settlement
+from partwise.ledger.write.lease_holding import SECONDS, leased, who
+from partwise.ledger.write.leases import Lease
+from partwise.ledger.write.orphans import adopt_orphans
 from partwise.storage.paths import table_path
 
 #: How long a lease lasts; tests of zombies shorten it.

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 
 from deltalake.exceptions import DeltaError
 
-from partwise.ledger.leases import Busy, Fenced
-from partwise.ledger.orphans import Foreign
-from partwise.ledger.pin import DefinitionChanged
+from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.write.leases import Busy, Fenced
+from partwise.ledger.write.orphans import Foreign
 from partwise.parts import Parts
 from partwise.plan.model import Step
 from partwise.storage import Conflict, StorageError
-from spark_jobs import trouble
+from spark_jobs import retry
 from spark_jobs.engine import Engine
-from spark_jobs.step import Report, run_step
+from spark_jobs.step.run_step import Report, run_step
 
 #: Steps that run at once; each is a Spark job of its own.
 SIDE_BY_SIDE = 2
@@ -28,7 +28,7 @@ _TRIES = 20
 PATIENCE = 90.0
 _LOOK = 0.5
 #: What is wrong with one table and leaves the others alone.
-_TROUBLE = (StorageError, DeltaError, Foreign, OSError, *trouble.SPARK_ERRORS)
+_TROUBLE = (StorageError, DeltaError, Foreign, OSError, *retry.SPARK_ERRORS)
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class _Tries:
         table, now = outcome.step.table, time.monotonic()
         if outcome.trouble is not None:
             count = self.troubled[table] = self.troubled.get(table, 0) + 1
-            if count > len(trouble.PAUSES):
+            if count > len(retry.PAUSES):
                 return self._give_up(outcome)
-            self.rest[table] = now + trouble.PAUSES[count - 1]
+            self.rest[table] = now + retry.PAUSES[count - 1]
         elif outcome.busy is not None:
             if now - self.busy.setdefault(table, now) >= PATIENCE:
                 return self._give_up(outcome)
@@ -158,7 +158,7 @@ def _run(engine: Engine, step: Step, asked: Parts | None) -> Outcome:
         engine.catch_up()  # somebody may have settled how a window is kept
         return Outcome(step, None)
     except Exception as why:
-        if isinstance(why, _TROUBLE) or trouble.is_infrastructure(why):
+        if isinstance(why, _TROUBLE) or retry.is_infrastructure(why):
             return Outcome(step, None, trouble=why)
         raise
 

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from partwise import storage
 from partwise.definitions import Definitions, Dimension, Source
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.runs import existing
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, part_text
 from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
 
-from partwise.serve.environment import Keys, environment
-from partwise.serve.site import Site
+from partwise.serve.site.environment import Keys, environment
+from partwise.serve.site.site import Site
 from partwise.settings import read_settings
 from tests.compose import FILE, Missing, read, variables
 
@@ -141,7 +141,7 @@ def test_a_server_does_not_keep_the_password_in_its_environment(tmp_path: Path) 
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(tmp_path / "passwords.json"),
     }
-    command = [sys.executable, "-m", "partwise.serve.passwords", sys.executable, "-c", said]
+    command = [sys.executable, "-m", "partwise.serve.site.passwords", sys.executable, "-c", said]
     done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, cwd=ROOT)
     assert (done.stdout, (tmp_path / "passwords.json").read_text()) == ("[]\n", '{"admin": "a secret"}')
 

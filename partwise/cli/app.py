@@ -162,10 +162,10 @@ def _last_resort(why: Exception) -> int:
 #: Failures that any command can meet, by the full name of the exception: the modules are not imported here.
 _KNOWN = {
     "sqlalchemy.exc.DBAPIError": "the ledger cannot be read or written: {why}",
-    "partwise.ledger.leases.Busy": "{why}; try again when that is done",
-    "partwise.ledger.leases.Fenced": "another process took over meanwhile ({why}); nothing was recorded",
+    "partwise.ledger.write.leases.Busy": "{why}; try again when that is done",
+    "partwise.ledger.write.leases.Fenced": "another process took over meanwhile ({why}); nothing was recorded",
     "partwise.ledger.open.LedgerProblem": "{why}",
-    "partwise.ledger.orphans.Foreign": "{why}",
+    "partwise.ledger.write.orphans.Foreign": "{why}",
 }
 
 

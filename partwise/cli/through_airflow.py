@@ -9,11 +9,11 @@ from collections.abc import Callable
 import typer
 
 from partwise.airflow_api import AirflowProblem, Api, Form, Progress, failure_text, follow, start_backfill
-from partwise.cli.backfill_bar import Watching
-from partwise.cli.show import say
 from partwise.cli.stop import Stop
-from partwise.ledger.backfills import held_by
+from partwise.cli.views.backfill_bar import Watching
+from partwise.cli.views.show import say
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.records.backfills import held_by
 from partwise.settings import Airflow
 
 

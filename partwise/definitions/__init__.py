@@ -1,6 +1,5 @@
 """Definitions: what people write as YAML, checked and frozen."""
 
-from partwise.definitions.compile import to_table
 from partwise.definitions.definitions import (
     Check,
     Close,
@@ -13,10 +12,9 @@ from partwise.definitions.definitions import (
     Time,
     View,
 )
-from partwise.definitions.fingerprint import fingerprint
 from partwise.definitions.load import load, load_texts
-from partwise.definitions.places import Place, Placed
 from partwise.definitions.problems import CODES, Problem
+from partwise.definitions.yaml.places import Place, Placed
 
 __all__ = [
     "CODES",
@@ -33,8 +31,6 @@ __all__ = [
     "Statement",
     "Time",
     "View",
-    "fingerprint",
     "load",
     "load_texts",
-    "to_table",
 ]

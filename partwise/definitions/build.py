@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
 from partwise.definitions.definitions import Definition, Statement, View
-from partwise.definitions.model import Document, SourceDocument, ViewDocument
-from partwise.definitions.places import placed
 from partwise.definitions.problems import Problem, did_you_mean
-from partwise.definitions.shape import Reporter, shown
-from partwise.definitions.yaml_text import Node
+from partwise.definitions.yaml.model import Document, SourceDocument, ViewDocument
+from partwise.definitions.yaml.places import placed
+from partwise.definitions.yaml.shape import Reporter, shown
+from partwise.definitions.yaml.text import Node
 from partwise.parts import BadTime, parse_moment, parse_part
 from partwise.sql.canonical import canonical_of
 from partwise.sql.references import Analysis, analyse

@@ -9,8 +9,8 @@ from typing import Any
 from partwise.checks.catalog import Argument, Expectation, expectations, left_out
 from partwise.definitions.definitions import Check
 from partwise.definitions.problems import Problem, did_you_mean, list_of
-from partwise.definitions.shape import Reporter, shown
-from partwise.definitions.yaml_text import Node
+from partwise.definitions.yaml.shape import Reporter, shown
+from partwise.definitions.yaml.text import Node
 from partwise.sql.columns import EVERYWHERE, unknown
 from partwise.sql.parse import SqlProblem, parse, tokenise
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from partwise.definitions.definitions import Definitions
 
 _MOST_ENTRIES = 50
-_CODE = ("checks", "definitions", "parts", "sql", "translation")
+_CODE = ("checks", "choose", "compile", "definitions", "parts", "relation", "sql")
 _LIBRARIES = ("sqlglot", "pydantic", "yaml")
 
 
@@ -80,7 +80,7 @@ def _code() -> list[tuple[str, int, int]]:
     files = [
         package / "tables.py",
         package / "checks" / "expectations.json",
-        *(file for part in _CODE for file in sorted((package / part).glob("*.py"))),
+        *(file for part in _CODE for file in sorted((package / part).rglob("*.py"))),
     ]
     specs = (importlib.util.find_spec(name) for name in _LIBRARIES)
     files += [Path(spec.origin) for spec in specs if spec is not None and spec.origin]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from partwise.definitions.places import Place, Placed
 from partwise.definitions.problems import Problem
+from partwise.definitions.yaml.places import Place, Placed
 from partwise.sql.references import FoundReferences
 from partwise.tables import Graph, Start
 
 if TYPE_CHECKING:
-    from partwise.translation.model import Choice, Strategy, WindowShape
+    from partwise.compile.model import Choice, Strategy, WindowShape
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+`?([A-Za-z_]\w*)", re.IGNORECASE)
 
@@ -118,7 +118,7 @@ class View:
     lower-case name. `helper_of` names the view that
     this one was generated for. Of a translated query `initialize` and `update` are generated, too; `optional`,
     `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are then as in
-    `partwise.translation.model.GeneratedView`. A window that can be kept in several ways has `variants`; the generated
+    `partwise.compile.model.GeneratedView`. A window that can be kept in several ways has `variants`; the generated
     statements are those of the one that is `chosen`, `notes` say more of it, `shape` is what choosing by counts has
     to know, and `mark` says which query it is, however it is kept: a choice holds as long as that stays.
     """
@@ -264,7 +264,7 @@ class Definitions:
 
     @cached_property
     def _graph(self) -> Graph:
-        from partwise.definitions.compile import to_table
+        from partwise.compile.table import to_table
 
         return Graph.of(to_table(definition, self.usable) for definition in self.usable.values())
 

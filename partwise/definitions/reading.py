@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from partwise.compile.result_types import result_types
+from partwise.compile.translated import translate_view
 from partwise.definitions.build import build, idle_keys
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
 from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
-from partwise.definitions.model import DOCUMENTS
 from partwise.definitions.names import bad_name, is_ours
 from partwise.definitions.problems import Problem, did_you_mean, list_of
-from partwise.definitions.result_types import result_types
-from partwise.definitions.shape import Reporter, shown, validate
-from partwise.definitions.translated import translate_view
-from partwise.definitions.yaml_text import File, Node, YamlProblem, compose, documents, duplicates, value
+from partwise.definitions.yaml.model import DOCUMENTS
+from partwise.definitions.yaml.shape import Reporter, shown, validate
+from partwise.definitions.yaml.text import File, Node, YamlProblem, compose, documents, duplicates, value
 
 _NAMED = re.compile(r"^(?:source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 _FAULT_HINT = "this is a fault of Partwise; please report it with the definition"

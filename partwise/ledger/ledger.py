@@ -14,20 +14,21 @@ from contextlib import contextmanager
 
 from sqlalchemy import bindparam, insert, select, update
 
-from partwise.ledger import define as definitions
-from partwise.ledger import leases, strategies
-from partwise.ledger.audit import audit, rebuild
 from partwise.ledger.catalog import Catalog, settled
-from partwise.ledger.commit import FAILURE_DROP, Entry, Recorded, known_version, record
 from partwise.ledger.database import Database, Reading, Writing
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.leases import Lease
-from partwise.ledger.moment import sequence_at, versions_at
-from partwise.ledger.pin import Pin, Version, pin, version_of
+from partwise.ledger.read.as_of import sequence_at, versions_at
+from partwise.ledger.read.audit import audit, rebuild
+from partwise.ledger.read.pin import Pin, Version, pin, version_of
+from partwise.ledger.records import strategies
+from partwise.ledger.records.strategies import Settlement
+from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, outbox, step
-from partwise.ledger.strategies import Settlement
-from partwise.ledger.written import Writer, note
+from partwise.ledger.write import define as definitions
+from partwise.ledger.write import leases
+from partwise.ledger.write.commit import FAILURE_DROP, Entry, Recorded, known_version, record
+from partwise.ledger.write.leases import Lease
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Plan
 from partwise.plan.planner import make_plan

@@ -55,7 +55,7 @@ class Facts:
 
 
 def states_of(table: Table, facts: Facts) -> dict[Word, Parts]:
-    """The parts of a table by state, each part in one of them. As `partwise.ledger.reports.state_of`, by ranges."""
+    """The parts of a table by state, each part in one of them. As `partwise.ledger.read.reports.state_of`, by ranges."""
     look, there, failed = facts.look, facts.there, facts.failed
     due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
     left = due - failed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partwise.ledger.as_defined import Snapshot
-from partwise.ledger.reports import changes_since
+from partwise.ledger.read.reports import changes_since
+from partwise.ledger.read.snapshot import Snapshot
 from partwise.parts import part_text
 from partwise.tables import Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.ledger.as_defined import Snapshot
+from partwise.ledger.read.snapshot import Snapshot
 from partwise.page import queries
 from partwise.page.ask import BadAsk, Window, resolution, window
 from partwise.page.cells import Facts, Grid, changes, paint, states_of

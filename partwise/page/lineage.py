@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from partwise.ledger import reports
-from partwise.ledger.as_defined import Snapshot
+from partwise.ledger.read import reports
+from partwise.ledger.read.snapshot import Snapshot
 from partwise.page.rows import depths
 from partwise.page.states import Word
 from partwise.parts import part_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from partwise.ledger.as_defined import Snapshot
-from partwise.ledger.history import PartHistory
+from partwise.ledger.read.history import PartHistory
+from partwise.ledger.read.snapshot import Snapshot
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import through_helpers
 from partwise.plan.reach import fed, first_part

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.cli.told import as_it_was, behind, sentence
-from partwise.ledger import checks
-from partwise.ledger.as_defined import Snapshot
-from partwise.ledger.history import history
-from partwise.ledger.written import Writer, writer_at
+from partwise.cli.views.part_state import as_it_was, behind, sentence
+from partwise.ledger.read.history import history
+from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records import checks
+from partwise.ledger.records.writers import Writer, writer_at
 from partwise.page import queries
 from partwise.page.ask import BadAsk, Window
 from partwise.page.cells import states_of

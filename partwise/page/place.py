@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from partwise.ledger.as_defined import Snapshot
 from partwise.ledger.catalog import Catalog
-from partwise.ledger.define import Changes
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import LedgerProblem
+from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.write.define import Changes
 from partwise.workspace import BadSetting, NoWorkspace, Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Place:
 
     def definitions(self) -> Definitions:
         """As they run here. Read again when files have changed, or strategies have been settled."""
-        from partwise.settled import settled
+        from partwise.choose.settled import settled
 
         files = tuple(_stamps(self.workspace().definitions_folder))
         strategies = self._open().strategies() if self.workspace().has_ledger() else {}

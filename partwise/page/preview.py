@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partwise.backfill import BadRange, ask, closure, estimate, parse
-from partwise.ledger.as_defined import Snapshot
-from partwise.ledger.backfills import rows_of, times, world_of
+from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records.backfills import rows_of, times, world_of
 from partwise.page.ask import BadAsk
 from partwise.parts import FOREVER, Parts, range_text
 from partwise.plan.next import parts_text

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, bindparam, case, func, select
 
-from partwise.ledger.backfills import SILENT
 from partwise.ledger.database import Reading
+from partwise.ledger.records.backfills import SILENT
 from partwise.ledger.schema import announcement, backfill, catalog, failure, lease, open_part, part, revision
 from partwise.page.ask import Window
 from partwise.parts import Parts, Range

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sqlalchemy import bindparam, select
 
-from partwise.cli.explained import explained
+from partwise.cli.views.explained import explained
 from partwise.definitions import Definitions, View
-from partwise.ledger import checks
-from partwise.ledger.as_defined import Snapshot
+from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records import checks
 from partwise.ledger.schema import part, step
 from partwise.page.checked import CheckLine, lines_of
 from partwise.page.lateness import Lateness, lateness

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from partwise.lifting.functions import AGGREGATES
 from partwise.relation.scope import Scope
 from partwise.relation.tree import COALESCE, Call, Conjunct, Const, Equal, Expr, Other, Ref, columns_of, is_total
 from partwise.relation.types import INTEGERS, comparable, is_exact, normal
+from partwise.sql.functions import AGGREGATES
 
 if TYPE_CHECKING:
     from sqlglot import exp

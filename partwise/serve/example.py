@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from partwise.serve.site import CODE, EXAMPLE
+from partwise.serve.site.site import CODE, EXAMPLE
 
 
 def example(code: Path = CODE) -> Path:

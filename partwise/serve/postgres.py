@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from partwise.serve.site import STATE
+from partwise.serve.site.site import STATE
 
 #: Databases of a site.
 AIRFLOW, LEDGER = "airflow", "ledger"

@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from partwise.serve import summary
-from partwise.serve.environment import Keys
-from partwise.serve.site import Site
-from partwise.serve.supervisor import Supervisor
+from partwise.serve.site.environment import Keys
+from partwise.serve.site.site import Site
+from partwise.serve.supervise.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from partwise.ledger.ledger import Ledger

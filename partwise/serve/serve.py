@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from partwise.serve import leftovers, ports, prepare, processes
-from partwise.serve.components import components
-from partwise.serve.environment import Keys, environment
 from partwise.serve.postgres import Postgres
 from partwise.serve.screen import Screen
-from partwise.serve.site import CannotServe, Site
-from partwise.serve.supervisor import Supervisor
+from partwise.serve.site import ports, prepare
+from partwise.serve.site.environment import Keys, environment
+from partwise.serve.site.site import CannotServe, Site
+from partwise.serve.supervise import leftovers, processes
+from partwise.serve.supervise.components import components
+from partwise.serve.supervise.supervisor import Supervisor
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from partwise.cli.show import moment_text, part_or_none
+from partwise.cli.views.show import moment_text, part_or_none
 
 if TYPE_CHECKING:
     from rich.table import Table as Shown
@@ -29,8 +29,8 @@ class Line:
 
 def lines(ledger: Ledger, now: float, zone: str = "UTC") -> list[Line]:
     """Every table that is not a helper, with the definitions that the ledger has taken over."""
-    from partwise.ledger import reports
-    from partwise.ledger.as_defined import as_defined
+    from partwise.ledger.read import reports
+    from partwise.ledger.read.snapshot import as_defined
 
     with as_defined(ledger, ledger.graph(), now) as snapshot:
         return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
-from partwise.ledger.files import TakenFile
+from partwise.ledger.records.files import TakenFile
 
 Format = Literal["csv", "json", "parquet"]
 

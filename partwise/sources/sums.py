@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partwise.ledger.commit import EMPTY, Content
+from partwise.ledger.write.commit import EMPTY, Content
 
 _MOD = 2**64
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from partwise import storage
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.pin import Version
-from partwise.ledger.promise import oldest
+from partwise.ledger.read.pin import Version
+from partwise.ledger.read.promise import oldest
 from partwise.storage import log
 from partwise.storage.files import Folder, folder
 from partwise.storage.paths import table_path

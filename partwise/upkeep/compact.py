@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from partwise import storage
-from partwise.ledger.commit import Entry
-from partwise.ledger.holding import holding
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.write.commit import Entry
+from partwise.ledger.write.lease_holding import holding
 from partwise.storage import File, Handle
 from partwise.storage.paths import table_path
 from partwise.storage.schema import PART

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from partwise import storage
 from partwise.definitions import Definition
 from partwise.ledger.catalog import settled
-from partwise.ledger.commit import Entry
-from partwise.ledger.files import expired_files, first_open, forget, intake_of
-from partwise.ledger.holding import holding
-from partwise.ledger.leases import Lease
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.promise import Promise, promise_from, trim
+from partwise.ledger.read.promise import Promise, promise_from, trim
+from partwise.ledger.records.files import expired_files, first_open, forget, intake_of
 from partwise.ledger.runs import bounds
+from partwise.ledger.write.commit import Entry
+from partwise.ledger.write.lease_holding import holding
+from partwise.ledger.write.leases import Lease
 from partwise.parts import FOREVER, Parts
 from partwise.storage import File
 from partwise.storage.paths import table_path

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwise_airflow.sensor import PartsSensor
+    from partwise_airflow.tasks.sensor import PartsSensor
 
 __all__ = ["PartsSensor"]
 
@@ -18,7 +18,7 @@ __all__ = ["PartsSensor"]
 def __getattr__(name: str) -> Any:
     # Imported when asked for: stubs and the scheduler need only a part of this package.
     if name == "PartsSensor":
-        from partwise_airflow.sensor import PartsSensor
+        from partwise_airflow.tasks.sensor import PartsSensor
 
         return PartsSensor
     raise AttributeError(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator
 
-from partwise.ledger.announcements import announce, concerned
+from partwise.ledger.records.announcements import announce, concerned
 from partwise_airflow.assets import emit
 from partwise_airflow.place import ledger_at
 

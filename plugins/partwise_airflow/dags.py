@@ -14,9 +14,9 @@ from airflow.sdk import DAG, IdentityMapper, Param, PartitionedAssetTimetable
 
 from partwise_airflow.announce import Announce
 from partwise_airflow.assets import ready
-from partwise_airflow.sensor import RequiredParts
 from partwise_airflow.specs import SourceSpec, ViewSpec
-from partwise_airflow.step import SparkLoad, SparkStep
+from partwise_airflow.tasks.sensor import RequiredParts
+from partwise_airflow.tasks.step import SparkLoad, SparkStep
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 #: A step that takes longer than this hangs.
@@ -84,7 +84,7 @@ def _step(spec: ViewSpec, at: int, run: Callable[..., Any], submit: Any, **kwarg
     kwargs |= {"task_id": table.name, "table": table.name, "view": spec.name, "length": table.length}
     kwargs |= {"view_length": spec.tables[-1].length, "first": at == 0, "workspace": spec.workspace}
     if spec.engine == "submit":
-        from partwise_airflow.submit import SubmitStep
+        from partwise_airflow.tasks.submit import SubmitStep
 
         return SubmitStep(application=submit.FILE, settings=submit.settings, **kwargs)
     return SparkStep(run=run, **kwargs)

@@ -14,7 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.sdk import BaseHook
 
-from partwise.serve.answers import answers
+from partwise.serve.supervise.answers import answers
 
 log = logging.getLogger(__name__)
 

@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 FILES = (
     "airflow.dag_processing.dagbag",
     "partwise_airflow.dags",
-    "partwise_airflow.reconcile",
-    "partwise_airflow.backfill",
-    "partwise_airflow.upkeep",
+    "partwise_airflow.service.reconcile",
+    "partwise_airflow.service.backfill",
+    "partwise_airflow.service.upkeep",
     "partwise_airflow.bundle",
-    "spark_jobs.airflow_step",
-    "spark_jobs.airflow_submit",
+    "spark_jobs.airflow.tasks",
+    "spark_jobs.airflow.submit",
     "jinja2.ext",
 )
 TASKS = (
@@ -46,8 +46,8 @@ TASKS = (
     "pyarrow.fs",
     "pyarrow.parquet",
     "spark_jobs.engine",
-    "spark_jobs.session",
-    "spark_jobs.step",
+    "spark_jobs.session.session",
+    "spark_jobs.step.run_step",
     "spark_jobs.ingest.api",
     "pyspark.sql.connect.catalog",
     "pyspark.sql.connect.session",

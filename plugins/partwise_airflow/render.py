@@ -12,10 +12,10 @@ from pathlib import Path
 from pprint import pformat
 from typing import Any
 
+from partwise.choose.settled import settled
 from partwise.definitions import Definitions, Dimension, Problem, Source, View, load
-from partwise.definitions.yaml_text import document_at
+from partwise.definitions.yaml.text import document_at
 from partwise.parts import duration_text
-from partwise.settled import settled
 from partwise.tables import Graph, Input
 from partwise.workspace import Workspace
 from partwise_airflow.specs import SourceSpec, TableSpec, ViewSpec
@@ -26,29 +26,29 @@ POLL = 30
 _HEAD = '"""Airflow DAG of {what}. Made by Partwise from {file}; changes here are lost."""\n\n'
 
 _VIEW = """from partwise_airflow.dags import view_dag
-from spark_jobs import airflow_step, airflow_submit
+from spark_jobs.airflow import submit, tasks
 
 dag = view_dag(
     {spec},
-    run=airflow_step.run_table,
-    submit=airflow_submit,
+    run=tasks.run_table,
+    submit=submit,
 )
 """
 
 _SOURCE = """from partwise_airflow.dags import source_dag
-from spark_jobs import airflow_step
+from spark_jobs.airflow import tasks
 
 dag = source_dag(
     {spec},
-    run=airflow_step.load_source,
-    look=airflow_step.anything_new,
+    run=tasks.load_source,
+    look=tasks.anything_new,
 )
 """
 
-_UPKEEP = """from partwise_airflow.{module} import {name}
-from spark_jobs import airflow_step, airflow_submit
+_UPKEEP = """from partwise_airflow.service.{module} import {name}
+from spark_jobs.airflow import submit, tasks
 
-dag = {name}({spec}, run=airflow_step, submit=airflow_submit)
+dag = {name}({spec}, run=tasks, submit=submit)
 """
 
 _BROKEN = """from partwise_airflow.dags import BadDefinition

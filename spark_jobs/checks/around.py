@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from partwise.ledger import checks as ledger_checks
-from partwise.ledger.commit import Content
+from partwise.ledger.records import checks as ledger_checks
+from partwise.ledger.write.commit import Content
 from partwise.tables import DIMENSION_PART, Graph
 from spark_jobs.checks.run import Around
 from spark_jobs.engine import Engine

@@ -21,8 +21,8 @@ from partwise.checks.question import Answer
 from partwise.checks.results import MOST_ROWS
 from partwise.definitions.definitions import Check
 from partwise.parts import Parts
-from spark_jobs import read
-from spark_jobs.trouble import is_infrastructure
+from spark_jobs.retry import is_infrastructure
+from spark_jobs.step import read
 
 if TYPE_CHECKING:
     import pandas as pd

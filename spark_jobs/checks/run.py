@@ -16,12 +16,12 @@ from partwise.checks.questions import question
 from partwise.checks.results import MOST_ROWS, Checked, Result
 from partwise.checks.row_counts import equals, ratio
 from partwise.definitions.definitions import Check
-from partwise.ledger.checks import Decision
-from partwise.ledger.commit import Content
+from partwise.ledger.records.checks import Decision
+from partwise.ledger.write.commit import Content
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
-from spark_jobs import read
-from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure, message_of
+from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, message_of
+from spark_jobs.step import read
 
 #: Failing rows are kept for so many parts of a step; of the others the counts tell enough.
 MOST_PARTS = 50

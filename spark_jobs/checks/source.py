@@ -15,17 +15,17 @@ from pyspark.sql import functions as F
 from partwise.checks.catalog import EQUALS, PREVIOUS
 from partwise.checks.results import Checked
 from partwise.definitions import Dimension
-from partwise.ledger import checks as ledger_checks
-from partwise.ledger import leases
-from partwise.ledger.checks import HeldFile
-from partwise.ledger.commit import Content
+from partwise.ledger.records import checks as ledger_checks
+from partwise.ledger.records.checks import HeldFile
+from partwise.ledger.write import leases
+from partwise.ledger.write.commit import Content
 from partwise.parts import Parts, part_text
 from partwise.storage import File
 from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART
-from spark_jobs import read
 from spark_jobs.checks.around import around
 from spark_jobs.checks.run import check_parts
+from spark_jobs.step import read
 
 if TYPE_CHECKING:
     from spark_jobs.ingest.job import Job

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame
 
 from partwise.checks.results import Checked
-from partwise.ledger import checks as ledger_checks
-from partwise.ledger import leases
-from partwise.ledger.commit import Content
-from partwise.ledger.leases import Lease
+from partwise.ledger.records import checks as ledger_checks
+from partwise.ledger.write import leases
+from partwise.ledger.write.commit import Content
+from partwise.ledger.write.leases import Lease
 from spark_jobs.checks.around import around
 from spark_jobs.checks.run import check_parts
-from spark_jobs.compute import Computing
+from spark_jobs.step.compute import Computing
 
 
 def checked_view(

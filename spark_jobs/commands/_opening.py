@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
 from partwise.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
         for name in names or ():
             table_of(definitions.graph(), definitions, name, *kinds)
         from spark_jobs.engine import Engine
-        from spark_jobs.session import session
+        from spark_jobs.session.session import session
 
         spark = workspace.settings.spark
         if sys.stderr.isatty():

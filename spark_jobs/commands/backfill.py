@@ -17,11 +17,11 @@ from partwise.plan.reach import fed
 
 if TYPE_CHECKING:
     from partwise.backfill import Asked
-    from partwise.cli.backfilling import Preview
+    from partwise.cli.views.backfill_plan import Preview
     from partwise.definitions import Definitions
-    from partwise.ledger.as_defined import Snapshot
-    from partwise.ledger.backfills import Backfill
     from partwise.ledger.ledger import Ledger
+    from partwise.ledger.read.snapshot import Snapshot
+    from partwise.ledger.records.backfills import Backfill
     from partwise.tables import Graph, Table
     from spark_jobs.engine import Engine
 
@@ -56,9 +56,9 @@ def command(
       partwise backfill loss_by_region 2026-10-03T10:05 --dry-run
       partwise backfill --resume
     """
-    from partwise.cli.opening import definitions_of, ledger_of, workspace_of
-    from partwise.ledger.as_defined import as_defined
-    from partwise.ledger.backfills import what_is_left
+    from partwise.cli.open_workspace import definitions_of, ledger_of, workspace_of
+    from partwise.ledger.read.snapshot import as_defined
+    from partwise.ledger.records.backfills import what_is_left
 
     if not resume and (name is None or parts is None):
         raise wrong_use("Which parts? For example: partwise backfill TABLE 2026-10-03T10:05..2026-10-03T10:09.")
@@ -100,8 +100,8 @@ def command(
 
 def _asked(snapshot: Snapshot, definitions: Definitions, name: str, text: str, upstream: bool) -> Asked:
     from partwise.backfill import BadRange, ask, parse
-    from partwise.cli.opening import table_of
-    from partwise.ledger.backfills import world_of
+    from partwise.cli.open_workspace import table_of
+    from partwise.ledger.records.backfills import world_of
 
     world = world_of(snapshot)
     graph = snapshot.graph
@@ -137,20 +137,20 @@ def _not_a_view(graph: Graph, table: Table, span: Range) -> str:
 
 
 def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool, at_once: int) -> Preview:
-    from partwise.cli import backfilling
+    from partwise.cli.views import backfill_plan
 
-    found = backfilling.preview(ledger, asked, downstream, time.time(), at_once)
+    found = backfill_plan.preview(ledger, asked, downstream, time.time(), at_once)
     if json:
-        print(jsons.dumps({"plan": backfilling.as_json(found)}), flush=True)
+        print(jsons.dumps({"plan": backfill_plan.as_json(found)}), flush=True)
     else:
-        backfilling.show(found)
+        backfill_plan.show(found)
     return found
 
 
 def _alone(ledger: Ledger, scope: Mapping[str, Parts], wait: bool) -> None:
     """Nobody else works on these parts, before anyone is asked or anything is started. With `wait` only then."""
-    from partwise.ledger.backfills import overlapping
-    from partwise.ledger.holding import is_dead
+    from partwise.ledger.records.backfills import overlapping
+    from partwise.ledger.write.lease_holding import is_dead
 
     told: int | None = None
     while True:
@@ -182,8 +182,8 @@ def _confirm(yes: bool) -> None:
 
 
 def _begin(engine: Engine, asked: Asked, downstream: bool, wait: bool) -> Backfill:
-    from partwise.ledger.backfills import Overlaps, begin
-    from partwise.ledger.holding import is_dead
+    from partwise.ledger.records.backfills import Overlaps, begin
+    from partwise.ledger.write.lease_holding import is_dead
 
     told: int | None = None
     while True:
@@ -197,8 +197,8 @@ def _begin(engine: Engine, asked: Asked, downstream: bool, wait: bool) -> Backfi
 
 
 def _go_on(engine: Engine, found: Backfill) -> Backfill:
-    from partwise.ledger.backfills import Over, Overlaps, go_on
-    from partwise.ledger.holding import is_dead
+    from partwise.ledger.records.backfills import Over, Overlaps, go_on
+    from partwise.ledger.write.lease_holding import is_dead
 
     graph = engine.ledger.graph()
     try:
@@ -211,9 +211,9 @@ def _go_on(engine: Engine, found: Backfill) -> Backfill:
 
 
 def _interrupted(ledger: Ledger, definitions: Definitions, name: str | None) -> Backfill:
-    from partwise.cli.opening import table_of
-    from partwise.ledger.backfills import unfinished
-    from partwise.ledger.holding import is_dead
+    from partwise.cli.open_workspace import table_of
+    from partwise.ledger.records.backfills import unfinished
+    from partwise.ledger.write.lease_holding import is_dead
 
     graph, now = ledger.graph(), time.time()
     wanted = None if name is None else table_of(graph, definitions, name, "view").name
@@ -229,7 +229,7 @@ def _interrupted(ledger: Ledger, definitions: Definitions, name: str | None) -> 
 
 
 def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | None) -> None:
-    from partwise.cli.backfill_bar import Watching
+    from partwise.cli.views.backfill_bar import Watching
     from spark_jobs.backfill import carry_out
     from spark_jobs.commands._opening import stopping
     from spark_jobs.commands.run import as_json, show, tell_trouble

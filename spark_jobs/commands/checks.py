@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_tables
-from partwise.cli.show import as_json, number, part_or_none, say, table
+from partwise.cli.views.show import as_json, number, part_or_none, say, table
 
 if TYPE_CHECKING:
     from partwise.checks.results import Kept
-    from partwise.ledger.as_defined import Snapshot
+    from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Table
 
 _OUTCOMES = ("failed", "accepted", "warned", "passed")
@@ -38,8 +38,8 @@ def command(
       partwise checks measurements --json
       partwise checks --open
     """
-    from partwise.cli.opening import definitions_of, snapshot_of, table_of, workspace_of
-    from partwise.ledger import checks as ledger_checks
+    from partwise.cli.open_workspace import definitions_of, snapshot_of, table_of, workspace_of
+    from partwise.ledger.records import checks as ledger_checks
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
@@ -64,7 +64,7 @@ def command(
 
 
 def _parts(table_: Table, found: list[Kept], zone: str) -> None:
-    from partwise.cli.checked import show_kept
+    from partwise.cli.accept import show_kept
 
     if not found:
         say(f"No part of {table_.name} has been checked yet." if table_.checks else f"{table_.name} has no checks.")
@@ -74,7 +74,7 @@ def _parts(table_: Table, found: list[Kept], zone: str) -> None:
 
 
 def _json(table_: Table, found: list[Kept], counts: dict[str, int]) -> dict[str, Any]:
-    from partwise.cli.checked import kept_json
+    from partwise.cli.accept import kept_json
 
     return {
         "table": table_.name,

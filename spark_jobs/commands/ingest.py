@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_sources
-from partwise.cli.show import as_json, plural, say, spans_text
+from partwise.cli.views.show import as_json, plural, say, spans_text
 from partwise.parts import Parts, part_text
 
 if TYPE_CHECKING:

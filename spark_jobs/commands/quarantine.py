@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
-from partwise.cli.show import as_json, moment_text, plural, say, table
 from partwise.cli.stop import Stop, wrong_use
+from partwise.cli.views.show import as_json, moment_text, plural, say, table
 
 if TYPE_CHECKING:
-    from partwise.ledger.files import Quarantined
+    from partwise.ledger.records.files import Quarantined
 
 
 def command(
@@ -43,7 +43,7 @@ def command(
 
 
 def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> None:
-    from partwise.ledger.files import quarantine_counts, quarantined
+    from partwise.ledger.records.files import quarantine_counts, quarantined
 
     where = workspace_of(workspace)
     definitions = definitions_of(where, quiet=True)

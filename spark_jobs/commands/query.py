@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.opening import definitions_of, ledger_of, moment_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, moment_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
-from partwise.cli.show import as_json, moment_text, table
 from partwise.cli.stop import Stop, wrong_use
+from partwise.cli.views.show import as_json, moment_text, table
 from partwise.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pi
 
     Beside them, tables that the text seems to mention and that had no part by then.
     """
-    from partwise.ledger.moment import readable
-    from partwise.settled import settled
+    from partwise.choose.settled import settled
+    from partwise.ledger.read.as_of import readable
     from partwise.storage.paths import table_path
     from partwise.storage.query import Pin, mentioned
 
@@ -96,7 +96,7 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pi
 
 def _check_promise(ledger: Ledger, moment: float | None, settings: Settings) -> None:
     """Upkeep removes what is older than the setting `history`; half an answer would be worse than none."""
-    from partwise.ledger.promise import promised
+    from partwise.ledger.read.promise import promised
 
     with ledger.database.reading() as r:
         given = promised(r)
@@ -120,9 +120,9 @@ def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
 def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
     from partwise import storage
     from partwise.storage.query import Result, mentioned
-    from spark_jobs import read
-    from spark_jobs.session import session
-    from spark_jobs.trouble import SPARK_ERRORS, message_of
+    from spark_jobs.retry import SPARK_ERRORS, message_of
+    from spark_jobs.session.session import session
+    from spark_jobs.step import read
 
     settings = where.settings.spark
     try:

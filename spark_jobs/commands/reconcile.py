@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from partwise.cli.opening import definitions_of, ledger_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
-from partwise.cli.show import as_json, say
+from partwise.cli.views.show import as_json, say
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
@@ -20,7 +20,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
       partwise reconcile
     """
     from partwise import storage
-    from partwise.cli.upkeeping import Tables
+    from partwise.cli.upkeep_each import Tables
     from spark_jobs.engine import Engine, adopt, sweep
 
     where = workspace_of(workspace)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.show import plural, say, spans_text
+from partwise.cli.views.show import plural, say, spans_text
 from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
     from spark_jobs.engine import Engine
     from spark_jobs.run import Outcome
-    from spark_jobs.step import Report
+    from spark_jobs.step.run_step import Report
 
 
 def command(
@@ -76,7 +76,7 @@ def command(
 
 def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up: int) -> None:
     """How much was done; what failed, now or before, is still there."""
-    from partwise.ledger.reports import failed_counts
+    from partwise.ledger.read.reports import failed_counts
 
     with engine.ledger.database.reading() as r:
         left = {name: n for name, n in failed_counts(r).items() if only is None or name in only}
@@ -87,7 +87,7 @@ def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up
 
 
 def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
-    from partwise.cli.checked import accept
+    from partwise.cli.accept import accept
 
     table, parts, who = accept(engine.ledger, engine.definitions, name, part)
     if not json:
@@ -119,7 +119,7 @@ def tell_trouble(outcome: Outcome, json: bool) -> int:
 
     That somebody else writes a table is ordinary, and told only if that goes on for too long.
     """
-    from spark_jobs.trouble import told
+    from spark_jobs.retry import told
 
     if outcome.trouble is None and not outcome.given_up:
         return 0

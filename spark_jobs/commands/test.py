@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.show import as_json, plural, say
 from partwise.cli.stop import Stop, wrong_use
+from partwise.cli.views.show import as_json, plural, say
 
 if TYPE_CHECKING:
     from partwise.definitions import Definitions
@@ -33,7 +33,7 @@ def command(
       partwise test
       partwise test total_loss
     """
-    from partwise.cli.opening import definitions_of, table_of, workspace_of
+    from partwise.cli.open_workspace import definitions_of, table_of, workspace_of
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
@@ -41,7 +41,7 @@ def command(
     cases = [case for case in _cases(where, definitions) if name in (None, case.view)]
     if not cases:
         raise wrong_use(f"There are no tests of {name or 'views'} in {where.folder / 'tests' / 'views'}.")
-    from spark_jobs.session import session
+    from spark_jobs.session.session import session
     from spark_jobs.unit import run_case
 
     settings = where.settings.spark

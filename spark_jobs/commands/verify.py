@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.show import as_json, plural, say, table
+from partwise.cli.views.show import as_json, plural, say, table
 from partwise.parts import part_text
 
 
@@ -31,7 +31,7 @@ def command(
             print(f"\r{name}: {done} of {of} parts ".ljust(60), end="" if done < of else "\r", file=sys.stderr)
 
     with engine_of(workspace, views, "view") as (engine, _):
-        from spark_jobs.verify import verify
+        from spark_jobs.verify.verify import verify
 
         found = verify(engine, names_of(engine, views, "view"), progress)
         graph = engine.definitions.graph()

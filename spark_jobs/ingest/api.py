@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from partwise.definitions import Definition, Dimension, Source
-from partwise.ledger import files as ledger_files
-from partwise.ledger.files import Delivery, Quarantined
-from partwise.ledger.leases import Busy
-from partwise.ledger.orphans import Foreign
+from partwise.ledger.records import files as ledger_files
+from partwise.ledger.records.files import Delivery, Quarantined
+from partwise.ledger.write.leases import Busy
+from partwise.ledger.write.orphans import Foreign
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import BadSchema, Conflict, StorageError
 from partwise.workspace import Workspace
@@ -18,17 +18,17 @@ from spark_jobs.checks.source import HeldBack
 from spark_jobs.engine import Engine
 from spark_jobs.ingest import quarantine
 from spark_jobs.ingest.columns import BadColumns, fit_columns
-from spark_jobs.ingest.culprit import FileFailed
 from spark_jobs.ingest.dimension import load_dimension
-from spark_jobs.ingest.find import SETTLE, BadFile
-from spark_jobs.ingest.foreign import columns_of, load_foreign
+from spark_jobs.ingest.files.culprit import FileFailed
+from spark_jobs.ingest.files.find import SETTLE, BadFile
+from spark_jobs.ingest.files.rows import stored_schema
+from spark_jobs.ingest.foreign.copy import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
 from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
-from spark_jobs.ingest.rows import stored_schema
-from spark_jobs.trouble import SPARK_ERRORS, is_infrastructure, patiently, told
+from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, told
 
 #: What one source cannot be loaded for; others can.
 _REFUSALS = (BadFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from partwise.ledger.commit import Entry
+from partwise.ledger.write.commit import Entry
 from partwise.storage import schema as schemas
-from spark_jobs import read
 from spark_jobs.ingest.job import Job, contents_of, reopened
 from spark_jobs.ingest.publish import record
+from spark_jobs.step import read
 
 
 class BadColumns(Exception):

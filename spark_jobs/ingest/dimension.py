@@ -9,22 +9,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.definitions import Dimension
-from partwise.ledger.commit import EMPTY, Content, Entry
-from partwise.ledger.files import Delivery, TakenFile, touched
+from partwise.ledger.records.files import Delivery, TakenFile, touched
+from partwise.ledger.write.commit import EMPTY, Content, Entry
 from partwise.parts import Parts
 from partwise.sources.bounds import Bounds
 from partwise.storage import File
 from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART
-from spark_jobs import read
 from spark_jobs.checks.source import HeldBack, checked_dimension, tell
-from spark_jobs.digest import digests, row_count
-from spark_jobs.ingest import rows as r
+from spark_jobs.ingest.files import rows as r
+from spark_jobs.ingest.files.links import linked
 from spark_jobs.ingest.job import Job
-from spark_jobs.ingest.links import linked
 from spark_jobs.ingest.load import find_new, hold_files, let_go, stage_all, unchanged
 from spark_jobs.ingest.publish import record
 from spark_jobs.ingest.result import Ingested
+from spark_jobs.step import read
+from spark_jobs.step.digest import digests, row_count
 
 
 def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested:

@@ -11,23 +11,23 @@ from sqlalchemy import select
 
 from partwise import storage
 from partwise.definitions import Dimension, Source
-from partwise.ledger import checks as ledger_checks
 from partwise.ledger.catalog import settled
-from partwise.ledger.checks import HeldFile
-from partwise.ledger.commit import Content
-from partwise.ledger.files import Intake, TakenFile, files_of, intake_of
-from partwise.ledger.leases import Lease
-from partwise.ledger.pin import DefinitionChanged
+from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.records import checks as ledger_checks
+from partwise.ledger.records.checks import HeldFile
+from partwise.ledger.records.files import Intake, TakenFile, files_of, intake_of
 from partwise.ledger.runs import existing
 from partwise.ledger.schema import open_part, part
+from partwise.ledger.write.commit import Content
+from partwise.ledger.write.leases import Lease
 from partwise.parts import Parts
 from partwise.storage import Handle
 from partwise.workspace import Workspace
-from spark_jobs import read
-from spark_jobs.digest import digests, row_count
 from spark_jobs.engine import Engine
-from spark_jobs.ingest.rows import NO_CONTENT, Shape
-from spark_jobs.stage import stage
+from spark_jobs.ingest.files.rows import NO_CONTENT, Shape
+from spark_jobs.step import read
+from spark_jobs.step.digest import digests, row_count
+from spark_jobs.step.stage import stage
 
 
 @dataclass(frozen=True)

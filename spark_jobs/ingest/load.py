@@ -9,29 +9,29 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from partwise.definitions import Dimension, Source
-from partwise.ledger.checks import HeldFile, release_files
-from partwise.ledger.files import Delivery, TakenFile, touched
+from partwise.ledger.records.checks import HeldFile, release_files
+from partwise.ledger.records.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
 from partwise.sources.bounds import Bounds, bounds
 from partwise.sources.files import Look, newest, to_read
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import File
 from partwise.workspace import Workspace
-from spark_jobs import read
 from spark_jobs.checks.source import HeldBack, tell
-from spark_jobs.ingest import rows as r
-from spark_jobs.ingest.culprit import culprit
-from spark_jobs.ingest.find import BadFile, Found, listing, look, look_into, settled
+from spark_jobs.ingest.files import rows as r
+from spark_jobs.ingest.files.culprit import culprit
+from spark_jobs.ingest.files.find import BadFile, Found, listing, look, look_into, settled
+from spark_jobs.ingest.files.layout import Layout, layout_of
+from spark_jobs.ingest.files.links import Linked, linked
 from spark_jobs.ingest.job import Job, shape_of
-from spark_jobs.ingest.layout import Layout, layout_of
-from spark_jobs.ingest.links import Linked, linked
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal
 from spark_jobs.ingest.result import Ingested
-from spark_jobs.read import union
-from spark_jobs.stage import ROWS_PER_FILE
-from spark_jobs.trouble import SPARK_ERRORS
+from spark_jobs.retry import SPARK_ERRORS
+from spark_jobs.step import read
+from spark_jobs.step.read import union
+from spark_jobs.step.stage import ROWS_PER_FILE
 
 #: Bytes of text that a row takes, roughly: it decides only how many files are written.
 _BYTES_PER_ROW = 40

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from partwise import storage
 from partwise.definitions import Source
-from partwise.ledger.checks import decided
-from partwise.ledger.commit import EMPTY, Content, Entry
-from partwise.ledger.files import Delivery
+from partwise.ledger.records.checks import decided
+from partwise.ledger.records.files import Delivery
+from partwise.ledger.write.commit import EMPTY, Content, Entry
 from partwise.parts import BadTime, Parts, parse_part, range_text
 from partwise.sources.closing import MOST_EMPTY, Closing, by_delay, by_marker
 from partwise.storage import File
 from partwise.workspace import Workspace
 from spark_jobs.checks.source import checked_source, tell, warnings_of
-from spark_jobs.ingest.find import matches
+from spark_jobs.ingest.files.find import matches
 from spark_jobs.ingest.job import Job
 
 

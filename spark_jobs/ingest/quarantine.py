@@ -10,19 +10,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.definitions import Source
-from partwise.ledger import files as ledger_files
-from partwise.ledger.files import Delivery, Quarantined
+from partwise.ledger.records import files as ledger_files
+from partwise.ledger.records.files import Delivery, Quarantined
 from partwise.sources.bounds import Bounds, reason_text
 from partwise.sources.sums import changed as contents_after
-from spark_jobs.ingest import rows as r
-from spark_jobs.ingest.find import Found
+from spark_jobs.ingest.files import rows as r
+from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.layout import Layout
+from spark_jobs.ingest.files.lines import SetAside, by_file, located
+from spark_jobs.ingest.files.links import Linked
 from spark_jobs.ingest.job import Job, shape_of
-from spark_jobs.ingest.layout import Layout
-from spark_jobs.ingest.lines import SetAside, by_file, located
-from spark_jobs.ingest.links import Linked
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.result import Ingested
-from spark_jobs.read import union
+from spark_jobs.step.read import union
 
 #: Rows that are written to the ledger at once.
 _AT_ONCE = 5_000

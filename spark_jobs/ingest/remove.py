@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import functions as F
 
-from partwise.ledger.files import TakenFile
+from partwise.ledger.records.files import TakenFile
 from partwise.parts import Parts
 from partwise.storage import File
-from spark_jobs import read
-from spark_jobs.digest import digests
+from spark_jobs.ingest.files.rows import FILE, NO_CONTENT
 from spark_jobs.ingest.job import Job
-from spark_jobs.ingest.rows import FILE, NO_CONTENT
+from spark_jobs.step import read
+from spark_jobs.step.digest import digests
 
 
 @dataclass(frozen=True)

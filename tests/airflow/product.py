@@ -18,7 +18,7 @@ from partwise.airflow_api import Api
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.schema import lease
 from partwise.parts import FOREVER, Parts, parse_part
-from partwise.serve.child import free_port
+from partwise.serve.supervise.child import free_port
 from partwise.settings import Airflow
 from partwise.workspace import open_workspace
 

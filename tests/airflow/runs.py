@@ -109,7 +109,7 @@ def ask(view: str, part: str) -> None:
 
 def arrive(workspace: str) -> None:
     """Five parts of the source exist, as if they had been loaded."""
-    from partwise.ledger.commit import Content, Entry
+    from partwise.ledger.write.commit import Content, Entry
     from partwise.parts import parse_part
     from partwise.workspace import open_workspace
 
@@ -129,7 +129,7 @@ def build(workspace: str) -> None:
     import pyarrow.parquet as pq
 
     from partwise import storage
-    from partwise.ledger.commit import Content
+    from partwise.ledger.write.commit import Content
     from partwise.storage import schema as schemas
     from partwise.storage.paths import table_path
     from partwise.workspace import open_workspace

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from partwise.ledger import backfills
+from partwise.ledger.records import backfills
 from partwise.workspace import open_workspace
-from spark_jobs import airflow_step
+from spark_jobs.airflow import tasks
 from tests.spark.place import Place
 
 pytestmark = pytest.mark.spark
@@ -48,7 +48,7 @@ class Backfills(Place):
     """Tasks of the backfill's DAG, one after the other."""
 
     def plan(self, **form: Any) -> dict[str, Any]:
-        from partwise_airflow.backfill import PlanBackfill
+        from partwise_airflow.service.backfill import PlanBackfill
 
         blank = {"upstream": False, "downstream": True, "dry_run": False, "resume": None}
         task = PlanBackfill(task_id="plan", depth=5, workspace=str(self.folder))
@@ -57,13 +57,13 @@ class Backfills(Place):
 
     def backfill(self, **form: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The steps by table, and the report."""
-        from partwise_airflow.backfill import ReportBackfill
+        from partwise_airflow.service.backfill import ReportBackfill
 
         planned = self.plan(**form)
         done = {}
         for name in (name for wave in planned["waves"] for name in wave):
             step = self.step(name, backfill=planned["number"])
-            done[name] = airflow_step.run_backfill(step, name, self.spark)
+            done[name] = tasks.run_backfill(step, name, self.spark)
         context = {"ti": SimpleNamespace(xcom_pull=lambda task_ids: planned)}
         return done, ReportBackfill(task_id="report", workspace=str(self.folder)).execute(context)
 
@@ -84,7 +84,7 @@ def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_othe
     place.load("late", (0, 10), (4, 10))
     # Steps of two parts; a run of the view itself would do one of them and leave the rest to the next run.
     (place.folder / "partwise.yaml").write_text("chunk_parts: 2\n")
-    monkeypatch.setattr(airflow_step, "ROUNDS", 1)
+    monkeypatch.setattr(tasks, "ROUNDS", 1)
     capsys.readouterr()
     steps, report = place.backfill(table="v", range=f"{DAY}00..{DAY}03")
     assert steps.keys() == {"v", "w", "total"}
@@ -98,7 +98,7 @@ def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_othe
         "1 of them still due: they wait for other stale parts, and the next run computes them."
         in capsys.readouterr().out
     )
-    monkeypatch.setattr(airflow_step, "ROUNDS", 10)
+    monkeypatch.setattr(tasks, "ROUNDS", 10)
     for name in ("v", "total"):
         place.run(name)
     # One that was stopped before its first step goes on, with all that it asked for.

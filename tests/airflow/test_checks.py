@@ -10,11 +10,11 @@ import time
 import pytest
 
 from partwise.backfill import ask
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
 from partwise.parts import parse_range
 from partwise.workspace import open_workspace
-from spark_jobs import airflow_step
+from spark_jobs.airflow import tasks
 from tests.airflow.worker import Airflow
 
 pytestmark = pytest.mark.spark
@@ -84,7 +84,7 @@ def test_a_view_whose_part_fails(airflow: Airflow) -> None:
 def test_a_backfill_whose_part_fails(airflow: Airflow) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from partwise_airflow.step import passed
+    from partwise_airflow.tasks.step import passed
 
     airflow.land("a", (0, 1), (1, 60), (2, 0))
     for name in ("m", "v", "w"):
@@ -102,7 +102,7 @@ def test_a_backfill_whose_part_fails(airflow: Airflow) -> None:
     ledger.database.close()
     step = f'{{"workspace": "{airflow.folder}", "table": "v", "backfill": {number}, "run": "r"}}'
     with pytest.raises(AirflowFailException, match=r"v\[2026-10-03T10:01\]: check failed"):
-        passed(airflow_step.run_backfill(step, "v", airflow.spark))
+        passed(tasks.run_backfill(step, "v", airflow.spark))
     assert airflow.seen() == {0: [1], 1: [60]}
 
 

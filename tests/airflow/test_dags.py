@@ -157,7 +157,7 @@ def test_nothing_is_emitted_unless_something_is_ready(workspace: Path) -> None:
 def test_submit_goes_through_spark_submit(workspace: Path) -> None:
     step = parsed(workspace, "heavy").get_task("heavy")
     assert type(step).__mro__[1].__name__ == "SparkSubmitOperator"
-    assert Path(step.application).name == "airflow_submit.py"
+    assert Path(step.application).name == "submit.py"
     assert Path(step.application).exists()
 
 

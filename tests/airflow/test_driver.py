@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from partwise.serve.child import free_port
+from partwise.serve.supervise.child import free_port
 
 pytestmark = pytest.mark.xdist_group("airflow")
 

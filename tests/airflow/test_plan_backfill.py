@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partwise.ledger import backfills
+from partwise.ledger.records import backfills
 from partwise.workspace import open_workspace
 from tests.airflow.test_sensor import arrive
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("airflow")
 
 
 def plan(workspace: Path, run: str, resume: int | None = None) -> dict[str, Any]:
-    from partwise_airflow.backfill import PlanBackfill
+    from partwise_airflow.service.backfill import PlanBackfill
 
     task = PlanBackfill(task_id="plan", depth=5, workspace=str(workspace))
     form = {"table": "a", "range": "2026-10-03T10:00..2026-10-03T10:01", "resume": resume}

@@ -42,7 +42,7 @@ if child == 0:
         from airflow.sdk.execution_time.task_runner import TaskRunnerMarker
         Preload().on_starting(TaskRunnerMarker())
         from pyspark.sql import SparkSession
-        from spark_jobs.airflow_step import _engine
+        from spark_jobs.airflow.tasks import _engine
         spark = SparkSession.builder.remote({remote!r}).getOrCreate()
         with _engine(spark, {{"workspace": {workspace!r}}}) as (engine, _):
             rows = spark.range(7).toPandas()["id"].sum()
@@ -77,7 +77,7 @@ def test_each_component_imports_what_is_forked_from_it(command: str, client: boo
 
     found = python(BEGIN.format(command=[command, "--skip-serve-logs"], modules=MODULES.get(command, ())))
     assert ("pyspark.sql.connect.session" in found["new"]) is bool(client), "Spark only where steps come from"
-    assert ("partwise_airflow.backfill" in found["new"]) is (client is not None)
+    assert ("partwise_airflow.service.backfill" in found["new"]) is (client is not None)
     assert found["missing"] == [], "every name exists"
     assert found["python"] == ["MainThread"]
 

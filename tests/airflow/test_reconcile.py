@@ -29,7 +29,7 @@ def ledger(workspace: Path) -> Iterator[Ledger]:
 
 
 def again(ledger: Ledger, **runs: int) -> set[str]:
-    from partwise_airflow.reconcile import tell_again
+    from partwise_airflow.service.reconcile import tell_again
 
     return set(tell_again(ledger, VIEWS, lambda view: runs.get(view, 0)))
 
@@ -49,7 +49,7 @@ def test_a_view_that_somebody_writes_is_left_alone(ledger: Ledger, table: str) -
 
 
 def test_airflow_is_asked_only_about_views_with_work(ledger: Ledger) -> None:
-    from partwise_airflow.reconcile import tell_again
+    from partwise_airflow.service.reconcile import tell_again
 
     asked: list[str] = []
     tell_again(ledger, VIEWS, lambda view: asked.append(view) or 0)  # type: ignore[func-returns-value]
@@ -62,7 +62,7 @@ def test_airflow_is_asked_only_about_views_with_work(ledger: Ledger) -> None:
 )
 def test_a_run_that_waits_for_parts_does_not_count(runs: int, waiting: int, live: bool) -> None:
     """Somebody asked for a part of tomorrow; what is due today does not wait for it."""
-    from partwise_airflow.reconcile import live_runs
+    from partwise_airflow.service.reconcile import live_runs
 
     def count(found: int, **expected: Any) -> Any:
         def answer(**asked: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from partwise.ledger.commit import Content, Entry
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import parse_part
 from partwise.workspace import open_workspace
 
@@ -73,7 +73,7 @@ def test_the_rendered_fields_say_for_what(workspace: Path) -> None:
 
 def test_a_view_renders_a_reason_only_where_somebody_asked(workspace: Path) -> None:
     """Of runs that events make nothing is stored: that would be a call of the API for each of them."""
-    from partwise_airflow.sensor import RequiredParts
+    from partwise_airflow.tasks.sensor import RequiredParts
 
     arrive(workspace, "00")
     first = RequiredParts(task_id="required_parts_exist", table="a", workspace=str(workspace))
@@ -130,7 +130,7 @@ def context(conf: dict[str, Any] | None = None, key: str | None = None, kind: st
 
 
 def test_what_a_run_is_for() -> None:
-    from partwise_airflow.asked import Asked, asked_of
+    from partwise_airflow.tasks.requested import Asked, asked_of
 
     key = "2026-10-03T10:05"
     assert asked_of(context(key=key)) == Asked(key, requested=False)
@@ -144,7 +144,7 @@ def test_what_a_run_is_for() -> None:
 def test_a_run_with_nothing_to_do_is_skipped_and_one_with_work_goes_on(workspace: Path) -> None:
     from airflow.sdk.exceptions import AirflowSkipException
 
-    from partwise_airflow.sensor import RequiredParts
+    from partwise_airflow.tasks.sensor import RequiredParts
 
     arrive(workspace)
     first = RequiredParts(task_id="required_parts_exist", table="w", workspace=str(workspace))
@@ -158,7 +158,7 @@ def test_a_view_that_was_just_added_can_be_asked_for(workspace: Path) -> None:
     """By hand, before anything has told the ledger of it."""
     from airflow.sdk.exceptions import TaskDeferred
 
-    from partwise_airflow.sensor import RequiredParts
+    from partwise_airflow.tasks.sensor import RequiredParts
 
     arrive(workspace, "00")
     (workspace / "view_defs" / "new.yaml").write_text("view: c\npart: 1 minute\nupdate: SELECT src FROM m[j]\n")
@@ -169,7 +169,7 @@ def test_a_view_that_was_just_added_can_be_asked_for(workspace: Path) -> None:
 
 
 def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
-    from partwise_airflow.notes import Notes
+    from partwise_airflow.tasks.notes import Notes
 
     events = [
         SimpleNamespace(extra={"reasons": {"k": "m[k] arrived", "other": "no"}}),
@@ -195,7 +195,7 @@ def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
 def test_the_note_of_a_run_by_hand_says_what_was_asked_for(
     kind: str, conf: Any, key: str | None, before: str | None, after: str | None
 ) -> None:
-    from partwise_airflow.notes import Notes
+    from partwise_airflow.tasks.notes import Notes
 
     run = SimpleNamespace(
         consumed_asset_events=[], partition_key=key, note=before, run_id="r", run_type=kind, conf=conf
@@ -211,8 +211,8 @@ def test_the_note_of_a_run_by_hand_says_what_was_asked_for(
 def test_asking_for_a_part_that_cannot_be_built_says_why(workspace: Path) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from partwise_airflow.asked import Asked
-    from partwise_airflow.step import requested
+    from partwise_airflow.tasks.requested import Asked
+    from partwise_airflow.tasks.step import requested
 
     arrive(workspace, "00")
     with pytest.raises(AirflowFailException, match="There is no part of a in 2026-10-03T10:07"):

@@ -29,7 +29,7 @@ class Session:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_it_runs_is_interrupted_and_nothing_more_is_begun(fails: bool) -> None:
-    from partwise_airflow.step import SparkLoad
+    from partwise_airflow.tasks.step import SparkLoad
 
     def run(step: str, spark: Any) -> None: ...
 
@@ -42,7 +42,7 @@ def test_what_it_runs_is_interrupted_and_nothing_more_is_begun(fails: bool) -> N
 
 
 def test_a_driver_that_does_not_answer_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    from partwise_airflow import step
+    from partwise_airflow.tasks import step
 
     monkeypatch.setattr(step, "SECONDS_TO_STOP", 0.1)
     answer = threading.Event()
@@ -54,7 +54,7 @@ def test_a_driver_that_does_not_answer_is_not_waited_for_long(monkeypatch: pytes
 def test_a_query_that_was_interrupted_has_not_failed() -> None:
     from pyspark.errors.exceptions.connect import UnknownException
 
-    from spark_jobs.trouble import is_infrastructure
+    from spark_jobs.retry import is_infrastructure
 
     said = "(org.apache.spark.SparkSQLException) [OPERATION_CANCELED] Operation has been canceled. SQLSTATE: HY008"
     assert is_infrastructure(UnknownException(said))

@@ -13,12 +13,12 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from partwise.backfill import ask
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
 from partwise.ledger.runs import existing
 from partwise.reading import read
 from partwise.workspace import open_workspace
-from spark_jobs import airflow_step, airflow_submit
+from spark_jobs.airflow import submit, tasks
 from tests.spark.place import Place
 
 DEFINITIONS = """
@@ -39,18 +39,18 @@ checks:
 
 @pytest.mark.xdist_group("airflow")
 def test_spark_submit_is_told_of_delta_and_what_results_depend_on() -> None:
-    local = airflow_submit.settings("local[2]", {"spark.sql.shuffle.partitions": "7"})
+    local = submit.settings("local[2]", {"spark.sql.shuffle.partitions": "7"})
     assert "delta-spark" in local["spark.driver.extraClassPath"]
     assert "Delta" in local["spark.sql.extensions"]
     assert local["spark.sql.session.timeZone"] == "UTC"
     assert local["spark.sql.shuffle.partitions"] == "7"
     assert "spark.master" not in local, "the connection names it"
-    assert "delta-spark" in airflow_submit.settings("spark://master", {})["spark.jars"]
+    assert "delta-spark" in submit.settings("spark://master", {})["spark.jars"]
 
 
 def backfill(place: Place) -> None:
     """A step of a backfill goes by spark-submit as well, whose driver finds out what belongs to it."""
-    from partwise_airflow.submit import Submitted
+    from partwise_airflow.tasks.submit import Submitted
 
     ledger = open_workspace(str(place.folder)).open_ledger(time.time())
     graph = ledger.graph()
@@ -60,7 +60,7 @@ def backfill(place: Place) -> None:
         asked = ask(backfills.world_of(snapshot), "total", there.ranges[0])
     with ledger.database.writing(time.time()) as w:
         begun = backfills.begin(w, graph, asked, True, "test", lambda _: False)
-    Submitted(str(place.folder), "total", place.step("total", backfill=begun.number), airflow_submit).run()
+    Submitted(str(place.folder), "total", place.step("total", backfill=begun.number), submit).run()
     with ledger.database.reading() as r:
         done = backfills.progress(r, graph, begun)["total"]
     assert (done.recomputed.count, done.left.count) == (2, 0)
@@ -84,7 +84,7 @@ def test_the_task_computes_from_a_delta_table_of_others_and_says_what_failed(
         at = pa.array(micros, pa.timestamp("us", "UTC"))
         found = pa.table({"at": at, "v": pa.array([v for _, v in rows], pa.int32())})
         write_deltalake(place.folder / "others" / "s", found, mode="append")
-        airflow_step.load_source(place.step("s"), spark)
+        tasks.load_source(place.step("s"), spark)
 
     def run() -> None:
         from partwise_airflow.render import render

@@ -9,11 +9,11 @@ from itertools import pairwise
 import pytest
 
 from partwise.announce.decide import GRACE, LONGEST_GRACE
-from partwise.ledger.announcements import announce, begin, ends_quietly, forget, told
-from partwise.ledger.commit import Content, Entry
-from partwise.ledger.define import request
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
+from partwise.ledger.records.announcements import announce, begin, ends_quietly, forget, told
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.define import request
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 

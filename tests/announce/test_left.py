@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from partwise.announce import not_computed
-from partwise.ledger.define import request
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
+from partwise.ledger.write.define import request
 from partwise.parts import Parts, Range
 from tests.ledger.test_steps import GRAPH, T, arrive, build, fail
 

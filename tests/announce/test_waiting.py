@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from partwise.announce import waiting_for
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Range, Reference, parse_part
 from partwise.tables import Graph, Input, Table
 

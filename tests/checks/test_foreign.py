@@ -7,10 +7,10 @@ import json
 import pytest
 
 from partwise.checks.results import Kept
-from partwise.ledger import checks as ledger_checks
+from partwise.ledger.records import checks as ledger_checks
 from partwise.parts import Parts
 from spark_jobs.run import run_all
-from spark_jobs.verify import verify
+from spark_jobs.verify.verify import verify
 from tests.spark.landing import DAY, NOW, World
 from tests.spark.test_ingest_foreign import Owner
 

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from partwise.checks.catalog import OWN, expectations
 from partwise.definitions.definitions import Check
-from partwise.definitions.places import Place
-from partwise.ledger.commit import Content
+from partwise.definitions.yaml.places import Place
+from partwise.ledger.write.commit import Content
 from partwise.storage import schema as schemas
 from spark_jobs.checks.run import Around, check_parts
 from tests.checks.test_against_great_expectations import TRANSLATED as COMPARED

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from partwise.checks.results import Kept
-from partwise.ledger import checks as ledger_checks
+from partwise.ledger.records import checks as ledger_checks
 from partwise.parts import Parts
 from spark_jobs.ingest import Ingested
 from spark_jobs.ingest.api import NotDone
 from spark_jobs.run import run_all
-from spark_jobs.verify import verify
+from spark_jobs.verify.verify import verify
 from tests.spark.landing import DAY, DEFINITION, NOW, Crash, World
 
 pytestmark = pytest.mark.spark

@@ -11,15 +11,15 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from partwise.checks.results import Kept
-from partwise.ledger import checks as ledger_checks
-from partwise.ledger.as_defined import as_defined
-from partwise.ledger.history import PartHistory, history
-from partwise.ledger.reports import tables
+from partwise.ledger.read.history import PartHistory, history
+from partwise.ledger.read.reports import tables
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import checks as ledger_checks
 from partwise.parts import Parts
 from partwise.storage.query import Pin, query
 from spark_jobs.run import run_all
-from spark_jobs.step import Report, run_step
-from spark_jobs.verify import verify
+from spark_jobs.step.run_step import Report, run_step
+from spark_jobs.verify.verify import verify
 from tests.spark.workspace import Workspace
 
 pytestmark = pytest.mark.spark

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from partwise.ledger.commit import Content, Entry
+from partwise.compile import Choice
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.strategies import Settlement, tables_of
+from partwise.ledger.records.strategies import Settlement, tables_of
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import parse_range
 from partwise.tables import DIMENSION_PART
-from partwise.translation import Choice
 from partwise.workspace import open_workspace
 
 _HOLDER = "the demo"

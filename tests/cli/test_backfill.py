@@ -16,9 +16,9 @@ import pytest
 
 from partwise.backfill import ask
 from partwise.cli.stop import Stop
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
-from partwise.ledger.commit import Entry
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
+from partwise.ledger.write.commit import Entry
 from partwise.parts import Range, parse_part, parse_range
 from partwise.workspace import Workspace, open_workspace
 from tests.cli.conftest import Run

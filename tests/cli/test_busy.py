@@ -54,7 +54,7 @@ def test_it_goes_on_when_the_other_has_done_it(engine: Engine, monkeypatch: pyte
         if len(told) == 2:
             pin = engine.ledger.pin(other, time.time())
             assert pin is not None
-            from partwise.ledger.commit import Content
+            from partwise.ledger.write.commit import Content
 
             entry = pin.entry({p: Content(1, "x") for p in pin.due})
             engine.ledger.commit(other, entry, 0, time.time())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from partwise.ledger.commit import Content, Entry
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import parse_part
 from partwise.workspace import open_workspace
 from tests.cli.conftest import ROOT, Done, Run

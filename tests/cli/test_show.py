@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.cli.show import table
+from partwise.cli.views.show import table
 
 ROW = (
     "sales",

@@ -15,8 +15,8 @@ import pytest
 
 from partwise.airflow_api import AirflowProblem, Api, Unreachable, follow
 from partwise.backfill import ask
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
 from partwise.parts import parse_range
 from partwise.settings import Airflow as Settings
 from partwise.workspace import open_workspace

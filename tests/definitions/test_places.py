@@ -3,8 +3,8 @@
 import pytest
 
 from partwise.definitions import View, load_texts
-from partwise.definitions.places import placed
-from partwise.definitions.yaml_text import File, compose, document_at
+from partwise.definitions.yaml.places import placed
+from partwise.definitions.yaml.text import File, compose, document_at
 
 SOURCE = "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, src: string}\nfiles: a.csv\n---\n"
 

@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from partwise.definitions import load_texts
-from partwise.definitions.schema import PAGE, SCHEMA, outdated
+from partwise.definitions.yaml.schema import PAGE, SCHEMA, outdated
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_schema_and_reference_page_are_current() -> None:
-    assert outdated() == [], "run python -m partwise.definitions.schema --write"
+    assert outdated() == [], "run python -m partwise.definitions.yaml.schema --write"
     assert PAGE.exists()
     assert SCHEMA.exists()
 

@@ -6,8 +6,8 @@ import pickle
 import subprocess
 import sys
 
+from partwise.compile import Choice
 from partwise.definitions import Definitions, View, load_texts
-from partwise.translation import Choice
 
 SOURCE = """\
 source: m
@@ -96,8 +96,8 @@ def test_choosing_needs_no_parser() -> None:
     kept = pickle.dumps(read(SOURCE + WINDOW + READER))
     program = """
 import pickle, sys
-from partwise.translation import Choice
-from partwise.translation.strategy import by_counts
+from partwise.compile import Choice
+from partwise.choose.window import by_counts
 found = pickle.loads(sys.stdin.buffer.read())
 made = found.with_strategies({"w": by_counts(found.tables["w"].shape, 100, 10)})
 print(sorted(made.graph().tables), made.tables["w"].mark == found.tables["w"].mark != "", "sqlglot" in sys.modules)

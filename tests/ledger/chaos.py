@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from partwise.ledger.commit import Entry
-from partwise.ledger.leases import Busy, Fenced, Lease
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
+from partwise.ledger.write.commit import Entry
+from partwise.ledger.write.leases import Busy, Fenced, Lease
 from tests.simulation.graphs import random_model
 from tests.simulation.world import Conflict, Model, Value, compute, content
 

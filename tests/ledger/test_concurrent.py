@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from partwise.ledger.commit import Content, Entry
-from partwise.ledger.leases import Busy, Fenced
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.leases import Busy, Fenced
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 from tests.ledger.conftest import NOW

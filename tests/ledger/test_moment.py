@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.ledger.as_defined import as_defined
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.moment import Readable, readable
-from partwise.ledger.pin import Version
-from partwise.ledger.reports import tables
-from partwise.ledger.sources import close
+from partwise.ledger.read.as_of import Readable, readable
+from partwise.ledger.read.pin import Version
+from partwise.ledger.read.reports import tables
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.write.closing import close
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import event, select
 
 from partwise.ledger import facts, runs
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
 from partwise.ledger.schema import part
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, Reference
 from partwise.plan.planner import look_around
 from partwise.tables import Graph, Input, Table

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlalchemy import func, select
 
 from partwise.backfill import Asked
-from partwise.ledger import backfills
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.moment import readable
-from partwise.ledger.pin import Version
-from partwise.ledger.promise import oldest, promise_from, promised, trim
+from partwise.ledger.read.as_of import readable
+from partwise.ledger.read.pin import Version
+from partwise.ledger.read.promise import oldest, promise_from, promised, trim
+from partwise.ledger.records import backfills
+from partwise.ledger.records.writers import Writer
 from partwise.ledger.schema import arrival, backfill, revision, step, version, written
-from partwise.ledger.written import Writer
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, Range, Reference
 from partwise.tables import Graph, Input, Table
 from tests.ledger.conftest import NOW

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from partwise import storage
-from partwise.ledger.commit import Content
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.runs import existing
+from partwise.ledger.write.commit import Content
 from partwise.parts import Parts
 from partwise.reconcile import free_dead
 from partwise.storage import schema as schemas

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import insert, select, text
 
-from partwise.ledger import history, reports
-from partwise.ledger.as_defined import as_defined
-from partwise.ledger.commit import EMPTY
-from partwise.ledger.leases import Busy
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
+from partwise.ledger.read import history, reports
+from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.schema import due, have, part, revision
-from partwise.ledger.sources import Refused, close, declare_empty
+from partwise.ledger.write.closing import Refused, close, declare_empty
+from partwise.ledger.write.commit import EMPTY
+from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts, Range, Reference
 from partwise.tables import Graph, Input, Table
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from partwise.ledger.commit import Content, Entry
+from partwise.choose import window
+from partwise.choose.settled import ASKED, FOUND
 from partwise.ledger.open import in_memory
-from partwise.ledger.pin import DefinitionChanged
+from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.records.strategies import count_again
 from partwise.ledger.runs import existing
-from partwise.ledger.strategies import count_again
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
-from partwise.settled import ASKED, FOUND
-from partwise.translation import strategy
-from spark_jobs import settle as settling
 from spark_jobs.engine import Engine
-from spark_jobs.settle import settle
+from spark_jobs.step import settle as settling
+from spark_jobs.step.settle import settle
 from tests.ledger.test_steps import T, build
 from tests.ledger.test_strategies import WINDOW, Place
 
@@ -147,7 +147,7 @@ def test_looked_at_again_changed_only_where_it_pays(counted: Counted, monkeypatc
     counted.build()
     assert again(10) == ["w__panes", "w"]
     assert counted.now == ("merge", 5_000_000, 10, False)
-    monkeypatch.setattr(strategy, "WORTH_IT", 0.99)
+    monkeypatch.setattr(window, "WORTH_IT", 0.99)
     held = counted.ledger.take("w", "somebody", 60, T)
     assert again(4_900_000) == []
     assert counted.now == ("merge", 5_000_000, 10, True), "somebody writes it: later"

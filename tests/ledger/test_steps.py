@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from partwise.ledger.as_defined import as_defined
-from partwise.ledger.commit import Content, Entry, Gap
-from partwise.ledger.leases import Busy, Fenced
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.pin import DefinitionChanged, Version
+from partwise.ledger.read.pin import DefinitionChanged, Version
+from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.runs import clear, due_rows, paint
+from partwise.ledger.write.commit import Content, Entry, Gap
+from partwise.ledger.write.leases import Busy, Fenced
 from partwise.parts import Parts, Range, Reference
 from partwise.plan.model import Cause, Plan
 from partwise.plan.planner import make_plan
@@ -275,7 +275,7 @@ def test_what_would_be_leaves_no_trace(chain: Ledger) -> None:
 def test_a_definition_that_could_not_be_written_is_forgotten(chain: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its sequence is free again, and another process may use it for other definitions."""
     other = Graph({**GRAPH.tables, "w": replace(W, fingerprint="w2")})
-    monkeypatch.setattr("partwise.ledger.define._begin", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("partwise.ledger.write.define._begin", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         chain.define(other, T)
     monkeypatch.undo()

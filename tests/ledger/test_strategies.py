@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from partwise.choose.settled import FOUND, settled
+from partwise.compile import Choice
 from partwise.definitions import Definitions, load
 from partwise.ledger.catalog import settled as settled_facts
-from partwise.ledger.commit import Content, Entry
-from partwise.ledger.leases import Busy
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.pin import DefinitionChanged
+from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.records.strategies import SettledMeanwhile, Settlement, is_built, kept_as, tables_of
 from partwise.ledger.runs import existing
-from partwise.ledger.strategies import SettledMeanwhile, Settlement, is_built, kept_as, tables_of
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts
 from partwise.settings import Settings
-from partwise.settled import FOUND, settled
-from partwise.translation import Choice
 from partwise.workspace import Workspace
 from tests.ledger.test_steps import T, arrive, build, steps
 

@@ -8,11 +8,11 @@ from multiprocessing.synchronize import Event
 
 from sqlalchemy import func, insert, select
 
-from partwise.ledger.commit import Content, Entry
-from partwise.ledger.leases import Busy
 from partwise.ledger.open import open_ledger
-from partwise.ledger.pin import version_of
+from partwise.ledger.read.pin import version_of
 from partwise.ledger.schema import version
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.leases import Busy
 
 NOW = 1_000.0
 

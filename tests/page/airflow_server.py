@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from partwise.serve.answers import answers
-from partwise.serve.child import ending, free_port
+from partwise.serve.supervise.answers import answers
+from partwise.serve.supervise.child import ending, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORDS = {"admin": "a-password", "oper": "o-password", "looker": "l-password"}
@@ -24,7 +24,7 @@ DAGS = """
 from airflow.sdk import DAG, Param
 from airflow.providers.standard.operators.empty import EmptyOperator
 
-# As partwise_airflow.backfill has them: only views that people know.
+# As partwise_airflow.service.backfill has them: only views that people know.
 VIEWS = ["by_minute", "worst", "by_hour", "report", "final", "revenue"]
 PARAMS = {
     "table": Param("by_minute", type="string", enum=VIEWS),

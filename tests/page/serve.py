@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request
 
-from partwise.ledger.as_defined import Snapshot
+from partwise.ledger.read.snapshot import Snapshot
 from partwise.page.place import Place
 
 ROOT = Path(__file__).resolve().parents[2]

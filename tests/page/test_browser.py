@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from partwise.backfill import ask
-from partwise.ledger import backfills
+from partwise.ledger.records import backfills
 from partwise.parts import Parts, Range
 from tests.page.conftest import Open, Site
 from tests.page.warehouse import MINUTE, TEN

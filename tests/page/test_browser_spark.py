@@ -15,12 +15,12 @@ from playwright.sync_api import Browser, expect
 from pyspark.sql import SparkSession
 
 from partwise.backfill import ask
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
 from partwise.parts import parse_range
 from partwise.reading import read
 from partwise.workspace import open_workspace
-from spark_jobs import airflow_step
+from spark_jobs.airflow import tasks
 from spark_jobs.run import run_all
 from tests.page.serve import Runs, application, serving
 from tests.spark.landing import DAY, DEFINITION, World
@@ -63,7 +63,7 @@ class Carried(Runs):
                 number = backfills.begin(w, graph, asked, form["downstream"], "test", lambda _: False).number
             for name in (n for n in graph.order if graph[n].kind == "view"):
                 step = {"workspace": self.workspace, "table": name, "backfill": number, "run": "r"}
-                airflow_step.run_backfill(json.dumps(step), name, self.spark)
+                tasks.run_backfill(json.dumps(step), name, self.spark)
             with ledger.database.writing(time.time()) as w:
                 backfills.finish(w, number, done=True)
             self.state = "success"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partwise.ledger.reports import state_of
+from partwise.ledger.read.reports import state_of
 from partwise.page import queries
 from partwise.page.ask import Window
 from partwise.page.cells import Grid, paint, states_of

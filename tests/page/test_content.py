@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.ledger.written import Writer
+from partwise.ledger.records.writers import Writer
 from partwise.page.ask import BadAsk, part_of, range_of, table_of, window
 from partwise.page.changed import changed
 from partwise.page.heat import heat

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partwise.cli import main
-from partwise.cli.page_link import link
+from partwise.cli.views.page_link import link
 from tests.page.serve import workspace
 from tests.page.warehouse import every_state
 

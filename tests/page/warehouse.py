@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from partwise.checks.results import Checked, Result
-from partwise.ledger import checks
-from partwise.ledger.as_defined import Snapshot, as_defined
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory, open_ledger
-from partwise.ledger.written import Writer
+from partwise.ledger.read.snapshot import Snapshot, as_defined
+from partwise.ledger.records import checks
+from partwise.ledger.records.writers import Writer
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Bound, Reference
 from partwise.tables import DIMENSION_PART, Graph, Input, Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.lifting.queries import Writer, rows
+from tests.many_parts.queries import Writer, rows
 from tests.relation.duck import Rows
 
 _ON = [

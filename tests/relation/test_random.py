@@ -18,7 +18,7 @@ import pytest
 from partwise.relation import Delta, carried, delta, key
 from partwise.relation.restriction import Restriction, restriction
 from partwise.relation.tree import Tree
-from tests.lifting.queries import rows
+from tests.many_parts.queries import rows
 from tests.relation.duck import Bag, Duck, Query, Row, condition
 from tests.relation.queries import changed, query, with_keys
 

@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from partwise.serve import processes
-from partwise.serve.child import free_port
-from partwise.serve.components import Component
-from partwise.serve.supervisor import Failed, Supervisor
+from partwise.serve.supervise import processes
+from partwise.serve.supervise.child import free_port
+from partwise.serve.supervise.components import Component
+from partwise.serve.supervise.supervisor import Failed, Supervisor
 
 FOLDER = Path(sys.argv[1])
 PORT = free_port()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from partwise.serve import clean, processes
+from partwise.serve import clean
+from partwise.serve.supervise import processes
 
 
 def test_old_logs_of_tasks_go_and_new_ones_stay(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from partwise.serve.components import STOP, components
-from partwise.serve.environment import Keys, environment
-from partwise.serve.site import Ports, Site
+from partwise.serve.site.environment import Keys, environment
+from partwise.serve.site.site import Ports, Site
+from partwise.serve.supervise.components import STOP, components
 
 KEYS = Keys("f", "j", "s", "admin", "secret")
 SITE = Site(

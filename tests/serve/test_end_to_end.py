@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from partwise.serve.child import free_port
+from partwise.serve.supervise.child import free_port
 from tests.airflow.product import mentioning
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]

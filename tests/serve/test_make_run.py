@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from partwise.cli import main
-from partwise.serve.site import Ports, Site
+from partwise.serve.site.site import Ports, Site
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from partwise.serve import pools
+from partwise.serve.site import pools
 
 
 class Pools:

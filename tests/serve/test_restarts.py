@@ -1,6 +1,6 @@
 """When a component is started again."""
 
-from partwise.serve.restarts import LONGEST, STEADY, TRIES, Record, delay
+from partwise.serve.supervise.restarts import LONGEST, STEADY, TRIES, Record, delay
 
 
 def after(ends: int, record: Record = Record(), ran: float = 1.0) -> Record:

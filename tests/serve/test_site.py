@@ -12,16 +12,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from partwise.serve import leftovers
-from partwise.serve.child import free_port
-from partwise.serve.environment import environment
 from partwise.serve.example import example
-from partwise.serve.keys import keys_of
-from partwise.serve.ports import Taken, is_free, taken, twice
 from partwise.serve.postgres import folder_of
-from partwise.serve.prepare import open_site, own_ledger, take_over, tell_commands
 from partwise.serve.screen import Screen
-from partwise.serve.site import CannotServe, Ports, Site
+from partwise.serve.site.environment import environment
+from partwise.serve.site.keys import keys_of
+from partwise.serve.site.ports import Taken, is_free, taken, twice
+from partwise.serve.site.prepare import open_site, own_ledger, take_over, tell_commands
+from partwise.serve.site.site import CannotServe, Ports, Site
+from partwise.serve.supervise import leftovers
+from partwise.serve.supervise.child import free_port
 from partwise.settings import SERVED, BadSetting, read_settings
 from partwise.workspace import Workspace, open_workspace
 from tests.airflow.product import mentioning

@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from partwise.serve import serve
-from partwise.serve.environment import Keys
-from partwise.serve.site import Site
-from partwise.serve.supervisor import Failed
+from partwise.serve.site.environment import Keys
+from partwise.serve.site.site import Site
+from partwise.serve.supervise.supervisor import Failed
 
 SCRIPT = Path(__file__).with_name("supervised.py")
 

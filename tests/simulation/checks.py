@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from partwise.ledger.audit import due_by_formula
 from partwise.ledger.catalog import settled
-from partwise.ledger.commit import Entry
 from partwise.ledger.database import Reading
+from partwise.ledger.read.audit import due_by_formula
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import failure, part, revision, version
-from partwise.ledger.spread import frozen_below
+from partwise.ledger.write.commit import Entry
+from partwise.ledger.write.due_painting import frozen_below
 from partwise.tables import Graph
 from tests.simulation.world import content, required, scratch
 

@@ -11,14 +11,14 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from partwise.ledger import pin as pins
 from partwise.ledger.catalog import settled
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.leases import Busy, Fenced, Lease
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
-from partwise.ledger.pin import DefinitionChanged, Pin
+from partwise.ledger.read import pin as pins
+from partwise.ledger.read.pin import DefinitionChanged, Pin
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.leases import Busy, Fenced, Lease
 from partwise.parts import FOREVER, Parts
 from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
 from tests.simulation.graphs import changed_model, random_model

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import select
 
 from partwise.backfill import BadRange, ask
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
-from partwise.ledger.backfills import Backfill
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
+from partwise.ledger.records.backfills import Backfill
 from partwise.ledger.schema import part
 from partwise.parts import FOREVER, Parts, Range
 from tests.simulation.checks import check_end

@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from partwise.ledger.catalog import settled
-from partwise.ledger.leases import Fenced
 from partwise.ledger.open import in_memory
-from partwise.ledger.pin import DefinitionChanged
+from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.write.leases import Fenced
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Start, Table
 from tests.simulation.checks import check_due, check_end

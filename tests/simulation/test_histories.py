@@ -11,11 +11,12 @@ from unittest.mock import patch
 import pytest
 from sqlalchemy import update
 
-from partwise.ledger import commit, define, leases, runs, spread
-from partwise.ledger.commit import Gap
+from partwise.ledger import runs
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.part_facts import LedgerParts
+from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.schema import part
+from partwise.ledger.write import commit, define, due_painting, leases
+from partwise.ledger.write.commit import Gap
 from partwise.parts import FOREVER, Parts
 from partwise.plan import planner, reach
 from partwise.plan.reach import fed, fed_self
@@ -70,7 +71,7 @@ def test_commits_without_compare_and_swap_are_noticed() -> None:
     assert noticed(swap=False)
 
 
-_write_parts, _clear, _self_spread = commit._write_parts, runs.clear, spread._spread_self
+_write_parts, _clear, _self_spread = commit._write_parts, runs.clear, due_painting._spread_self
 
 
 def _as_of_commit(w: Any, entry: Any, version: Any) -> Any:
@@ -117,14 +118,14 @@ BREAKS: dict[str, list[tuple[object, str, Callable[..., Any]]]] = {
     "4-self-as-of-is-the-pin": [(commit, "_write_parts", _self_as_of_pin)],
     "6-all-dirt-is-cleared": [(commit, "clear", _clear_all)],
     "6-own-parts-painted-too": [
-        (spread, "_spread_self", lambda w, own, changed, skip, why: _self_spread(w, own, changed, Parts(), why))
+        (due_painting, "_spread_self", lambda w, own, changed, skip, why: _self_spread(w, own, changed, Parts(), why))
     ],
     "9-no-fence": [(leases, "check", lambda *_: None)],
     "12-direct-inputs-only": [(planner, "_incoming", _direct_inputs_only)],
     "12-failed-parts-with-content-block": [(planner, "_published", lambda *_: Parts())],
     "12-chains-of-a-view-count-as-dense": [(m, "self_closure", _as_if_dense) for m in (planner, reach)],
     "12-chains-of-a-view-are-not-followed": [(planner, "self_closure", lambda *_: Parts())],
-    "14-nothing-is-frozen": [(m, "frozen_below", lambda *_: -FOREVER) for m in (spread, commit)],
+    "14-nothing-is-frozen": [(m, "frozen_below", lambda *_: -FOREVER) for m in (due_painting, commit)],
     "optional-holes-read-nothing": [(c, "start", _newest_existing) for c in (LedgerParts, LedgerFacts)],
     "optional-readers-are-not-looked-at": [(m, "look_at_readers", lambda *_: None) for m in (commit, define)],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from partwise.ledger.catalog import settled
-from partwise.ledger.commit import Entry
+from partwise.ledger.write.commit import Entry
 from partwise.parts import Parts, Reference
 from partwise.tables import Input
 from tests.simulation.checks import check_end

@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
-from partwise.ledger.commit import Entry
-from partwise.ledger.leases import Busy
 from partwise.ledger.open import in_memory
-from partwise.ledger.pin import Pin
-from partwise.ledger.strategies import Settlement, tables_of
+from partwise.ledger.read.pin import Pin
+from partwise.ledger.records.strategies import Settlement, tables_of
+from partwise.ledger.write.commit import Entry
+from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 from tests.simulation.checks import check_due, check_end

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
-from partwise.ledger.commit import Content, Entry
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Range
 from partwise.tables import DIMENSION_PART, Graph, Table
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partwise.ledger.commit import EMPTY, Content, Entry
-from partwise.ledger.files import Delivery, TakenFile
+from partwise.ledger.records.files import Delivery, TakenFile
+from partwise.ledger.write.commit import EMPTY, Content, Entry
 from partwise.sources.bounds import bounds, reason_text
 from partwise.sources.files import Look, braces, format_of, fresh, growing, newest, set_apart, to_read, unfinished
 from partwise.sources.sums import changed, plus

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from partwise.sources.files import Look
-from spark_jobs.ingest.find import Found
-from spark_jobs.ingest.layout import Layout
-from spark_jobs.ingest.lines import SetAside, located
+from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.layout import Layout
+from spark_jobs.ingest.files.lines import SetAside, located
 
 CSV = Layout("csv", (("t", "string"), ("src", "string"), ("loss", "string")))
 HEADER = '["t", "src", "loss"]'

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.ingest.quoted import NeverClosed, Quotes, line_breaks_in
+from spark_jobs.ingest.files.quoted import NeverClosed, Quotes, line_breaks_in
 
 values = st.text(alphabet='ab",\n\r ', max_size=6)
 records = st.lists(st.lists(values, min_size=2, max_size=3), max_size=6)

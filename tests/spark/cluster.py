@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyspark
 
-from partwise.serve.answers import answers
-from partwise.serve.child import ending, free_port
-from spark_jobs.session import find_java
+from partwise.serve.supervise.answers import answers
+from partwise.serve.supervise.child import ending, free_port
+from spark_jobs.session.session import find_java
 
 SPARK_CLASS = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 

@@ -28,14 +28,14 @@ import partwise.ledger.ledger
 import partwise.storage.table
 import spark_jobs.engine
 from partwise import storage
-from partwise.ledger.files import quarantined
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.records.files import quarantined
 from partwise.workspace import open_workspace
 from spark_jobs.ingest.api import ingest
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.run import run_all
-from spark_jobs.session import session
-from spark_jobs.step import run_step
+from spark_jobs.session.session import session
+from spark_jobs.step.run_step import run_step
 
 VIEWS = """
 source: m

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from partwise.ledger.sources import close, declare_empty
+from partwise.ledger.write.closing import close, declare_empty
 from partwise.parts import Range
 from partwise.workspace import open_workspace
 from spark_jobs.ingest import ingest, retract

@@ -16,10 +16,10 @@ from partwise.ledger.runs import existing
 from partwise.ledger.schema import arrival, part
 from partwise.parts import Parts
 from partwise.workspace import Workspace, open_workspace
-from spark_jobs import read
-from spark_jobs.digest import digests, row_count
 from spark_jobs.engine import Engine
 from spark_jobs.ingest import Ingested, ingest, quarantined, release, retract
+from spark_jobs.step import read
+from spark_jobs.step.digest import digests, row_count
 
 NOW = 1_791_000_000.0  # 2026-10-03T04:00
 #: Part of minute 00:00 of this day.

@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from partwise.workspace import open_workspace
-from spark_jobs import airflow_step
+from spark_jobs.airflow import tasks
 from spark_jobs.engine import Engine
-from spark_jobs.verify import Verified, verify
+from spark_jobs.verify.verify import Verified, verify
 
 
 class Place:
@@ -41,10 +41,10 @@ class Place:
         """Take in what has landed, with a file of this name and these rows."""
         if name is not None:
             self.land(name, *rows)
-        return airflow_step.load_source(self.step("s"), self.spark)
+        return tasks.load_source(self.step("s"), self.spark)
 
     def run(self, table: str, **more: Any) -> dict[str, Any]:
-        return airflow_step.run_table(self.step(table, **more), self.spark)
+        return tasks.run_table(self.step(table, **more), self.spark)
 
     def verified(self) -> Verified:
         where = open_workspace(str(self.folder))

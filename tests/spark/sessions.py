@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.connect import server
-from spark_jobs.session import jars_folder, java_options, session
+from spark_jobs.session.connect import server
+from spark_jobs.session.session import jars_folder, java_options, session
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",

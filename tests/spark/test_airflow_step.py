@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from partwise.workspace import open_workspace
-from spark_jobs import airflow_step
+from spark_jobs.airflow import tasks
 from tests.spark.place import Place
 
 pytestmark = pytest.mark.spark
@@ -40,10 +40,10 @@ def place(tmp_path: Path, spark: SparkSession) -> Place:
 
 def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.land("a", (0, 1), (1, 2), (2, 4), (3, 1))
-    assert airflow_step.anything_new(place.step("s"))
+    assert tasks.anything_new(place.step("s"))
     loaded = place.load()
     assert (loaded["files"], loaded["rows"], loaded["closed"]) == (1, 4, ["2026-10-03T10:00..2026-10-03T10:02"])
-    assert not airflow_step.anything_new(place.step("s")), "the same files again are no news"
+    assert not tasks.anything_new(place.step("s")), "the same files again are no news"
 
     with caplog.at_level(logging.INFO, "partwise.step"):
         done = place.run("inverse", parts="2026-10-03T10:01")
@@ -54,7 +54,7 @@ def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) 
     assert place.run("inverse")["steps"] == []
 
     place.land("late", (1, 5))
-    assert airflow_step.anything_new(place.step("s"))
+    assert tasks.anything_new(place.step("s"))
     assert place.load()["changed"] == ["2026-10-03T10:01"]
     again = place.run("inverse")["steps"][0]
     assert (again["parts"], again["reason"]) == (["2026-10-03T10:01"], "late rows in s[2026-10-03T10:01]")
@@ -98,7 +98,7 @@ def test_a_query_that_fails_outside_of_the_key_is_tried_again_too(
 
 
 def test_a_table_that_somebody_writes_is_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from partwise.ledger.leases import Busy
+    from partwise.ledger.write.leases import Busy
 
     place.land("a", (0, 1), (1, 2))
     place.load()
@@ -109,15 +109,15 @@ def test_a_table_that_somebody_writes_is_waited_for(place: Place, monkeypatch: p
     assert time.monotonic() - began > 1
     ledger.take("inverse", "somewhere:1:x", 600, time.time())
     ledger.database.close()
-    monkeypatch.setattr(airflow_step, "PATIENCE", 0.0)
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
     with pytest.raises(Busy, match="inverse is being written by somewhere"):
         place.run("inverse")
 
 
 def test_a_backfill_computes_what_has_changed_since_it_began(place: Place) -> None:
     from partwise.backfill import ask
-    from partwise.ledger import backfills
-    from partwise.ledger.as_defined import as_defined
+    from partwise.ledger.read.snapshot import as_defined
+    from partwise.ledger.records import backfills
     from partwise.parts import parse_range
 
     place.land("a", (0, 1), (1, 2), (2, 4))
@@ -131,24 +131,24 @@ def test_a_backfill_computes_what_has_changed_since_it_began(place: Place) -> No
     with ledger.database.writing(time.time()) as w:
         number = backfills.begin(w, graph, asked, True, "test", lambda _: False).number
     ledger.database.close()
-    first = airflow_step.run_backfill(place.step("inverse", backfill=number), "inverse", place.spark)
+    first = tasks.run_backfill(place.step("inverse", backfill=number), "inverse", place.spark)
     assert [step["parts"] for step in first["steps"]] == [["2026-10-03T10:00"]]
     assert first["steps"][0]["changed"] == []
-    then = airflow_step.run_backfill(place.step("after", backfill=number), "after", place.spark)
+    then = tasks.run_backfill(place.step("after", backfill=number), "after", place.spark)
     assert then["steps"] == [], "what it reads did not change"
 
 
 def test_a_driver_of_our_own_names_its_ui_and_a_shared_one_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARTWISE_SPARK_UI", "http://shared:4040")
     own = SimpleNamespace(sparkContext=SimpleNamespace(uiWebUrl="http://own:4041"))
-    assert airflow_step.ui_link(own) == "http://own:4041"  # type: ignore[arg-type]
+    assert tasks.ui_link(own) == "http://own:4041"  # type: ignore[arg-type]
     conf = {"spark.driver.host": "there", "spark.ui.port": "4042"}
     shared = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "conf": conf})()
-    assert airflow_step.ui_link(shared) == "http://shared:4040"
+    assert tasks.ui_link(shared) == "http://shared:4040"
     monkeypatch.delenv("PARTWISE_SPARK_UI")
-    assert airflow_step.ui_link(shared) == "http://there:4042"
+    assert tasks.ui_link(shared) == "http://there:4042"
     conf["spark.ui.enabled"] = "false"
-    assert airflow_step.ui_link(shared) is None
+    assert tasks.ui_link(shared) is None
 
 
 WINDOW = """
@@ -173,8 +173,8 @@ def test_a_dag_whose_file_lags_behind_recovers(place: Place, monkeypatch: pytest
 def test_helpers_that_the_dag_does_not_know_are_computed_by_the_task_of_the_view(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("partwise.translation.strategy.TABLE", 0)
-    monkeypatch.setattr("partwise.translation.strategy.WRITTEN", 0)
+    monkeypatch.setattr("partwise.choose.window.TABLE", 0)
+    monkeypatch.setattr("partwise.choose.window.WRITTEN", 0)
     (place.folder / "view_defs" / "w.yaml").write_text(WINDOW.lstrip("\n-").replace("2 minutes", "6 minutes"))
     place.land("a", *((minute, minute) for minute in range(9) for _ in range(20)))
     place.load()

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from partwise.backfill import ask
-from partwise.ledger import backfills
-from partwise.ledger.as_defined import as_defined
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records import backfills
 from partwise.parts import Parts, Range
 from spark_jobs.backfill import carry_out, progress
-from spark_jobs.verify import verify
+from spark_jobs.verify.verify import verify
 
 from .landing import DAY, World
 

@@ -151,8 +151,8 @@ def test_a_query_that_fails_names_its_place_and_holds_up_nobody_else(call: Shell
 
 def test_verify_finds_what_was_changed_behind_our_back(call: Shell, tmp_path: Path) -> None:
     from partwise import storage
-    from partwise.ledger.commit import Content, Entry
     from partwise.ledger.open import open_ledger
+    from partwise.ledger.write.commit import Content, Entry
 
     call("run")
     path = str(tmp_path / "warehouse" / "sold")

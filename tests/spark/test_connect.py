@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from partwise import storage
-from spark_jobs.connect import server
-from spark_jobs.session import driver_settings, local_cores
+from spark_jobs.session.connect import server
+from spark_jobs.session.session import driver_settings, local_cores
 from tests.storage.tables import rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.own_process]
@@ -24,9 +24,9 @@ CLIENT = """
     from partwise import storage
     from partwise.parts import Parts
     from spark_jobs import read
-    from spark_jobs.digest import digests
-    from spark_jobs.session import session
-    from spark_jobs.stage import stage, with_part
+    from spark_jobs.step.digest import digests
+    from spark_jobs.session.session import session
+    from spark_jobs.step.stage import stage, with_part
     # A workspace that was run with a driver of its own says what only that driver could take.
     conf = {"spark.driver.memory": "4g", "spark.sql.warehouse.dir": "/x", "spark.sql.shuffle.partitions": "3"}
     spark, path = session(remote=sys.argv[1], conf=conf), sys.argv[2]

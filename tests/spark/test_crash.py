@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.connect import server
+from spark_jobs.session.connect import server
 from tests.spark.sessions import small
 
 pytestmark = [pytest.mark.spark, pytest.mark.own_process, pytest.mark.xdist_group("crash")]

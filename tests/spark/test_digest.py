@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from partwise.storage import schema as schemas
-from spark_jobs.digest import EMPTY, digests, row_count, row_hash, text
+from spark_jobs.step.digest import EMPTY, digests, row_count, row_hash, text
 
 pytestmark = pytest.mark.spark
 

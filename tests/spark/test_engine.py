@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from partwise import storage
 from partwise.parts import Parts, part_text
 from spark_jobs.run import run_all
-from spark_jobs.verify import verify
+from spark_jobs.verify.verify import verify
 
 from .workspace import Workspace, same_rows
 
@@ -199,9 +199,9 @@ def test_a_digest_that_fails_once_leaves_no_rows_twice(small: Workspace, monkeyp
     """Parts are then staged again, one by one; what the first try staged must not be committed with them."""
     from pyspark.errors import PySparkException
 
-    from spark_jobs import step
+    from spark_jobs.step import run_step
 
-    digests, calls = step.digests, []
+    digests, calls = run_step.digests, []
 
     def failing(*given: Any, **named: Any) -> dict[int, str]:
         calls.append(given)
@@ -209,7 +209,7 @@ def test_a_digest_that_fails_once_leaves_no_rows_twice(small: Workspace, monkeyp
             raise PySparkException("an executor was lost")
         return digests(*given, **named)
 
-    monkeypatch.setattr(step, "digests", failing)
+    monkeypatch.setattr(run_step, "digests", failing)
     small.replace("m", {1: rows(4), 2: rows(5), 3: rows(6)})
     small.run()
     assert len(calls) == 4

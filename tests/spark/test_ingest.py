@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 
-from partwise.ledger.sources import close, declare_empty
+from partwise.ledger.write.closing import close, declare_empty
 from partwise.parts import Range
 from spark_jobs.ingest import load
 from spark_jobs.ingest.api import NotDone

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from spark_jobs import trouble
+from spark_jobs import retry
 from spark_jobs.ingest import api, load
 from spark_jobs.ingest.load import FileChanged
 from tests.spark.landing import DEFINITION, World, text
@@ -113,7 +113,7 @@ def test_a_file_that_never_stands_still_is_told(world: World, monkeypatch: pytes
 def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.define(TWO)
     world.put("m/a.csv", f"event_time,src,loss\n{text(0)},x,1\n{text(2)},x,1\n")
-    monkeypatch.setattr(trouble, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(retry, "PAUSES", (0.0, 0.0))
     whole, failures = api.load_files, [1]
 
     def load_files(*given: Any) -> Any:

@@ -83,7 +83,7 @@ def test_what_a_dead_ingest_staged_is_swept_by_a_later_one(world: World) -> None
 def test_a_zombie_that_committed_is_adopted_and_one_that_did_not_is_refused(world: World) -> None:
     from dataclasses import replace
 
-    from partwise.ledger.leases import Fenced
+    from partwise.ledger.write.leases import Fenced
     from partwise.storage import Conflict
 
     first(world)
@@ -113,7 +113,7 @@ def test_a_zombie_that_committed_is_adopted_and_one_that_did_not_is_refused(worl
 
 
 def test_rows_of_an_orphan_for_a_part_closed_by_hand_meanwhile_are_late(world: World) -> None:
-    from partwise.ledger.sources import close
+    from partwise.ledger.write.closing import close
     from tests.spark.landing import DAY, NOW
 
     world.define(LATE + "close: manual\n")

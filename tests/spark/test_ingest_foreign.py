@@ -8,9 +8,9 @@ import pytest
 
 from partwise.definitions.definitions import Time
 from partwise.parts import Parts
-from spark_jobs.ingest import foreign
-from spark_jobs.ingest.rows import Shape
-from spark_jobs.ingest.watch import in_time
+from spark_jobs.ingest.files.rows import Shape
+from spark_jobs.ingest.foreign import copy
+from spark_jobs.ingest.foreign.watch import in_time
 from tests.spark.landing import DAY, World, text
 
 pytestmark = pytest.mark.spark
@@ -68,7 +68,7 @@ def follows(world: World, owner: Owner) -> list[int]:
 
 
 def test_every_kind_of_change_is_followed(world: World, owner: Owner) -> None:
-    from partwise.ledger.sources import close
+    from partwise.ledger.write.closing import close
 
     follows(world, owner)
     for minute in (0, 1, 2, 5):
@@ -143,7 +143,7 @@ def test_rows_without_a_part_are_looked_for_in_changed_files_alone(
     def everything(*given: object) -> None:
         raise AssertionError("looked at all rows")
 
-    monkeypatch.setattr(foreign, "all_aside", everything)
+    monkeypatch.setattr(copy, "all_aside", everything)
     for src in ("c", "d", "d"):
         owner.sql(f"INSERT INTO OTHER SELECT CAST(NULL AS timestamp), '{src}', 1D")
         assert world.ingest().quarantined == 1

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.run import run_all
-from spark_jobs.verify import verify
+from spark_jobs.verify.verify import verify
 from tests.ledger.conftest import Postgres, postgres  # noqa: F401  # the fixture
 from tests.spark.landing import DAY, DEFINITION, Crash, World
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from partwise.choose import window
+from partwise.choose.settled import FOUND
 from partwise.definitions import View
-from partwise.ledger.strategies import Settlement, count_again
+from partwise.ledger.records.strategies import Settlement, count_again
 from partwise.parts import Parts
-from partwise.settled import FOUND
-from partwise.translation import strategy
 from spark_jobs.engine import Engine
 from spark_jobs.run import run_all
 
@@ -89,8 +89,8 @@ def settled(workspace: Workspace, view: str = "sums") -> Settlement:
 @pytest.fixture
 def cheap_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were millions of rows: another table costs nothing beside reading them."""
-    monkeypatch.setattr(strategy, "TABLE", 0)
-    monkeypatch.setattr(strategy, "WRITTEN", 0)
+    monkeypatch.setattr(window, "TABLE", 0)
+    monkeypatch.setattr(window, "WRITTEN", 0)
 
 
 def test_few_rows_need_no_helpers(spark: SparkSession, tmp_path: Path) -> None:
@@ -209,9 +209,9 @@ def test_what_has_grown_is_counted_again_and_changed_where_that_pays(
 
     assert look_again() == ["sums"]
     assert not settled(workspace).again, "counted, and it stays"
-    monkeypatch.setattr(strategy, "TABLE", 0)
-    monkeypatch.setattr(strategy, "WRITTEN", 0)
-    monkeypatch.setattr(strategy, "WORTH_IT", 0.9)
+    monkeypatch.setattr(window, "TABLE", 0)
+    monkeypatch.setattr(window, "WRITTEN", 0)
+    monkeypatch.setattr(window, "WORTH_IT", 0.9)
     done = look_again()
     assert done == ["sums__panes", "sums__rolling", "sums"], "not the view that reads it"
     assert settled(workspace).strategy == "subtract"

@@ -230,7 +230,7 @@ def minutes(request: pytest.FixtureRequest) -> float:
 
 @pytest.mark.timeout(0)
 def test_a_long_one(tmp_path: Path, minutes: float, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from spark_jobs.connect import server
+    from spark_jobs.session.connect import server
 
     Shell(tmp_path / "w", DEFINITIONS + MORE, monkeypatch, capsys)
     seed = int(time.time())

@@ -12,9 +12,9 @@ from partwise import storage
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from partwise.storage.query import Pin, query
-from spark_jobs import read
-from spark_jobs.digest import digests
-from spark_jobs.stage import fit, stage, with_part
+from spark_jobs.step import read
+from spark_jobs.step.digest import digests
+from spark_jobs.step.stage import fit, stage, with_part
 
 pytestmark = pytest.mark.spark
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from partwise.serve.child import free_port
-from spark_jobs.session import find_java
+from partwise.serve.supervise.child import free_port
+from spark_jobs.session.session import find_java
 from tests.compose import read, variables
 from tests.spark.cluster import process, wait_for_workers, wait_until_answers
 

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from partwise import storage
 from partwise.parts import Parts
-from spark_jobs.stage import stage
-from spark_jobs.verify import Verified, verify
-from spark_jobs.verify_compare import different
+from spark_jobs.step.stage import stage
+from spark_jobs.verify.compare import different
+from spark_jobs.verify.verify import Verified, verify
 
 from .workspace import Workspace
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.verify import verify
+from spark_jobs.verify.verify import verify
 
 from .workspace import Workspace
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from partwise import storage
 from partwise.parts import Parts
-from spark_jobs.stage import stage
-from spark_jobs.verify import verify
+from spark_jobs.step.stage import stage
+from spark_jobs.verify.verify import verify
 
 from .workspace import Workspace, assert_same
 

@@ -17,18 +17,18 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from partwise import storage
+from partwise.choose.settled import settled as settled_as
 from partwise.definitions import Definitions, Dimension, Source, load
 from partwise.ledger.catalog import settled
-from partwise.ledger.commit import Content, Entry
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.runs import existing
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
-from partwise.settled import settled as settled_as
 from partwise.storage import schema as schemas
 from spark_jobs.engine import Engine
 from spark_jobs.run import run_all
-from spark_jobs.step import Report
+from spark_jobs.step.run_step import Report
 
 Row = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partwise import storage
-from partwise.ledger.commit import Content, Entry
-from partwise.ledger.holding import holding
 from partwise.ledger.open import open_ledger
+from partwise.ledger.write.commit import Content, Entry
+from partwise.ledger.write.lease_holding import holding
 from partwise.parts import Parts, Reference
 from partwise.storage import schema as schemas
 from partwise.storage.paths import table_path

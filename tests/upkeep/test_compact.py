@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import func, select
 
 from partwise import storage
-from partwise.ledger.leases import Busy
-from partwise.ledger.promise import oldest, promised
+from partwise.ledger.read.promise import oldest, promised
 from partwise.ledger.schema import revision, version
+from partwise.ledger.write.leases import Busy
 from partwise.parts import Reference
 from partwise.tables import Table
 from partwise.upkeep import clean as cleaning
@@ -145,7 +145,7 @@ def test_files_of_a_step_that_is_going_on_are_not_touched(store: Store) -> None:
 
 
 def test_old_generations_go(store: Store) -> None:
-    from partwise.ledger.holding import holding
+    from partwise.ledger.write.lease_holding import holding
 
     store.put("v", {p: [p] for p in range(3)})
     old = store.path("v")

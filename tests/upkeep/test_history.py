@@ -9,7 +9,7 @@ import pytest
 
 from partwise.cli import main
 from partwise.ledger.open import open_ledger
-from partwise.ledger.promise import promise_from, promised
+from partwise.ledger.read.promise import promise_from, promised
 from partwise.settings import BadSetting, read_settings
 
 

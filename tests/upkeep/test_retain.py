@@ -11,11 +11,11 @@ from sqlalchemy import insert, select
 
 from partwise import storage
 from partwise.definitions import load
-from partwise.ledger.as_defined import as_defined
 from partwise.ledger.catalog import settled
-from partwise.ledger.files import Delivery, TakenFile, files_of, take_in
-from partwise.ledger.history import history
-from partwise.ledger.reports import tables
+from partwise.ledger.read.history import history
+from partwise.ledger.read.reports import tables
+from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records.files import Delivery, TakenFile, files_of, take_in
 from partwise.ledger.schema import checked, decision, failure, open_part
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
@@ -256,7 +256,7 @@ def test_a_helper_that_is_computed_in_another_way_comes_back_whole(tmp_path: Pat
 
 
 def _all(store: Store, name: str) -> Parts:
-    from partwise.ledger.backfills import due_parts
+    from partwise.ledger.records.backfills import due_parts
 
     with store.ledger.database.reading() as r:
         return due_parts(r, name)

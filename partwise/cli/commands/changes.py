@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from partwise.cli.opening import definitions_of, moment_of, snapshot_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, moment_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
-from partwise.cli.show import as_json, moment_json, moment_text, part_or_none, say, table
+from partwise.cli.views.show import as_json, moment_json, moment_text, part_or_none, say, table
 
 
 def command(
@@ -28,7 +28,7 @@ def command(
       partwise changes measurements --since 2026-10-03T12:00
       partwise changes total_loss --since "1 day" --json
     """
-    from partwise.ledger.reports import changes_since
+    from partwise.ledger.read.reports import changes_since
 
     where, now = workspace_of(workspace), time.time()
     moment = moment_of(since, now)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from partwise.cli.by_hand import report, source_in
-from partwise.cli.opening import holder, part_of
+from partwise.cli.close_and_empty import report, source_in
+from partwise.cli.open_workspace import holder, part_of
 from partwise.cli.options import JsonOption, SourceArgument, WorkspaceOption
-from partwise.cli.show import as_json, say
 from partwise.cli.stop import Stop
+from partwise.cli.views.show import as_json, say
 from partwise.parts import Range
 
 
@@ -30,9 +30,9 @@ def command(
     Example:
       partwise close measurements 2026-10-03T10:05
     """
-    from partwise.ledger.checks import ask_to_close
-    from partwise.ledger.holding import who
-    from partwise.ledger.sources import Refused, closable, close
+    from partwise.ledger.records.checks import ask_to_close
+    from partwise.ledger.write.closing import Refused, closable, close
+    from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
         p = part_of(part, table)

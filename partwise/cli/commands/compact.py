@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.opening import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_tables
-from partwise.cli.show import as_json, plural, say, table
 from partwise.cli.stop import wrong_use
+from partwise.cli.views.show import as_json, plural, say, table
 from partwise.parts import BadTime, seconds
 
 if TYPE_CHECKING:
-    from partwise.cli.upkeeping import Tables
+    from partwise.cli.upkeep_each import Tables
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.compact import Compacted
 
@@ -38,7 +38,7 @@ def command(
       partwise compact
       partwise compact measurements --older-than '5 minutes'
     """
-    from partwise.cli.upkeeping import Tables
+    from partwise.cli.upkeep_each import Tables
     from partwise.upkeep.compact import compact
     from partwise.upkeep.retain import clean_up, give_up
 

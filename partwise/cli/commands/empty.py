@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from partwise.cli.by_hand import report, source_in
-from partwise.cli.opening import range_of
+from partwise.cli.close_and_empty import report, source_in
+from partwise.cli.open_workspace import range_of
 from partwise.cli.options import JsonOption, SourceArgument, WorkspaceOption
 from partwise.cli.stop import Stop
 
@@ -27,8 +27,8 @@ def command(
     Example:
       partwise empty measurements 2026-10-03T10:05..2026-10-03T10:09
     """
-    from partwise.ledger.holding import who
-    from partwise.ledger.sources import Refused, declare_empty
+    from partwise.ledger.write.closing import Refused, declare_empty
+    from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
         span = range_of(parts, table)

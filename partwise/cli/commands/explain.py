@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from partwise.cli.explained import Explained, explained
-from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.show import as_json, heading, moment_json, moment_text, plural, say
+from partwise.cli.views.explained import Explained, explained
+from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say
 from partwise.definitions import View
 from partwise.parts import duration_text, part_text
 
@@ -32,8 +32,8 @@ def command(
       partwise explain high_loss --all
       partwise explain loss_by_region --part 2026-10-03T10:05
     """
-    from partwise.ledger.strategies import settlements
-    from partwise.settled import settled
+    from partwise.choose.settled import settled
+    from partwise.ledger.records.strategies import settlements
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)

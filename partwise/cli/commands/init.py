@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from partwise.cli.options import JsonOption
-from partwise.cli.show import as_json
 from partwise.cli.stop import Stop
+from partwise.cli.views.show import as_json
 
 
 def command(

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from partwise.cli.nexts import next_json
-from partwise.cli.opening import definitions_of, snapshot_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
-from partwise.cli.planned import Planned, planned
-from partwise.cli.show import as_json, heading, plural, say, table
+from partwise.cli.views.next_part import next_json
+from partwise.cli.views.planned import Planned, planned
+from partwise.cli.views.show import as_json, heading, plural, say, table
 from partwise.parts import FOREVER, Range, part_text, range_text
 from partwise.plan.model import Blocked, Step
 from partwise.plan.next import next_text, parts_text

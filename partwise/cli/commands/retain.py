@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from partwise.cli.commands.compact import cleaned_json, show_cleaned
-from partwise.cli.opening import definitions_of, ledger_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
-from partwise.cli.show import as_json, moment_json, moment_text, plural, say, table
+from partwise.cli.views.show import as_json, moment_json, moment_text, plural, say, table
 from partwise.parts import Range, part_text, range_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     Example:
       partwise retain
     """
-    from partwise.cli.upkeeping import Tables
+    from partwise.cli.upkeep_each import Tables
     from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
 
     where = workspace_of(workspace)
@@ -95,8 +95,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
 
 
 def _count_again(ledger: Ledger, definitions: Definitions) -> dict[str, tuple[int | None, int]]:
-    from partwise.ledger.strategies import count_again
-    from partwise.settled import to_count_again
+    from partwise.choose.settled import to_count_again
+    from partwise.ledger.records.strategies import count_again
 
     with ledger.database.reading() as r:
         found = to_count_again(r, definitions)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from partwise.cli.opening import workspace_of
+from partwise.cli.open_workspace import workspace_of
 from partwise.cli.options import WorkspaceOption
 from partwise.cli.stop import Stop
 
@@ -41,10 +41,10 @@ def command(
       partwise serve --workspace shop --port 8081
     """
     from partwise.serve.example import example as make_example
-    from partwise.serve.leftovers import Occupied
     from partwise.serve.serve import Until, serve
-    from partwise.serve.site import CODE, CannotServe, Ports, Site, find_java
-    from partwise.serve.supervisor import Failed
+    from partwise.serve.site.site import CODE, CannotServe, Ports, Site, find_java
+    from partwise.serve.supervise.leftovers import Occupied
+    from partwise.serve.supervise.supervisor import Failed
 
     found = workspace_of(str(make_example()) if example else workspace)
     if found.settings.spark.remote:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.nexts import bits, next_json, next_of
-from partwise.cli.opening import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
-from partwise.cli.page_link import OpenOption, open_page
-from partwise.cli.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.cli.stop import wrong_use
+from partwise.cli.views.next_part import bits, next_json, next_of
+from partwise.cli.views.page_link import OpenOption, open_page
+from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
 
 if TYPE_CHECKING:
-    from partwise.ledger.as_defined import Snapshot
-    from partwise.ledger.reports import Page, TableStatus
+    from partwise.ledger.read.reports import Page, TableStatus
+    from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Table
     from partwise.workspace import Workspace
 
@@ -44,7 +44,7 @@ def command(
       partwise status
       partwise status measurements --range 2026-10-03T10:00..2026-10-03T10:30
     """
-    from partwise.ledger import reports
+    from partwise.ledger.read import reports
 
     if name is None and parts is not None:
         raise wrong_use("--range is for one table: partwise status TABLE --range A..B.")
@@ -74,7 +74,7 @@ def command(
 
 
 def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
-    from partwise.ledger import reports
+    from partwise.ledger.read import reports
 
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
@@ -170,7 +170,7 @@ def _next_json(snapshot: Snapshot, found: Table) -> dict[str, Any] | None:
 
 def _path(where: Workspace, name: str) -> str | None:
     """The folder that readers see now: a view that gets other columns moves to a new one, once all parts are there."""
-    from partwise.ledger.moment import readable
+    from partwise.ledger.read.as_of import readable
     from partwise.tables import table_path
 
     if not where.has_ledger():

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwise.cli.opening import definitions_of, workspace_of, workspace_with
+from partwise.cli.open_workspace import definitions_of, workspace_of, workspace_with
 from partwise.cli.options import JsonOption, WorkspaceOption
-from partwise.cli.show import as_json, plural
 from partwise.cli.stop import wrong_use
+from partwise.cli.views.show import as_json, plural
 
 if TYPE_CHECKING:
     from partwise.definitions import Definitions

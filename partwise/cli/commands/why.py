@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.checked import kept_json, show_kept
-from partwise.cli.nexts import bits
-from partwise.cli.opening import definitions_of, part_of, snapshot_of, table_of, workspace_of
+from partwise.cli.accept import kept_json, show_kept
+from partwise.cli.open_workspace import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
-from partwise.cli.page_link import OpenOption, open_page
-from partwise.cli.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.cli.stop import wrong_use
-from partwise.cli.told import as_it_was, behind, sentence
+from partwise.cli.views.next_part import bits
+from partwise.cli.views.page_link import OpenOption, open_page
+from partwise.cli.views.part_state import as_it_was, behind, sentence
+from partwise.cli.views.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import parts_text
 from partwise.tables import DIMENSION_PART
 
 if TYPE_CHECKING:
     from partwise.checks.results import Kept
-    from partwise.ledger.history import ComputedFrom, PartHistory
+    from partwise.ledger.read.history import ComputedFrom, PartHistory
     from partwise.plan.next import Need
     from partwise.tables import Graph
 
@@ -40,8 +40,8 @@ def command(
     Example:
       partwise why high_loss 2026-10-03T10:05
     """
-    from partwise.ledger import checks
-    from partwise.ledger.history import history
+    from partwise.ledger.read.history import history
+    from partwise.ledger.records import checks
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)

@@ -1,0 +1,116 @@
+"""How a window is kept up to date: the one place where that is chosen.
+
+- merge: one row per group and pane, put together for each window. Reads rows + panes x groups.
+- subtract: a rolling row per group, previous + new pane - pane that left. Reads rows + 3 x groups, writes one
+  table more. Only for exact aggregates; others in the same query are merged.
+- recompute: reads all rows of the window. No helper at all, so nothing to write besides the result.
+
+What each costs was measured (docs/benchmarks/patterns_and_windows.md) and is told here in rows: to read one row of few
+groups is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from partwise.compile.model import Choice, Problem, QueryView, Strategy, TranslationError, WindowShape
+
+if TYPE_CHECKING:
+    from partwise.compile.window.cells import Split
+
+#: A table more to keep, however small.
+TABLE = 7_000_000
+#: A row of a helper, written.
+WRITTEN = 40
+#: What reading costs in addition where every row is a group of its own.
+SCATTERED = 2
+#: What was settled is changed, and everything built again, only if another strategy costs less than this part of it.
+WORTH_IT = 1 / 3
+#: It is counted again when parts have so many times as many rows as they had then, or so many times fewer.
+GROWN = 4
+#: Nothing counted: panes in a window from which reading them all costs more than keeping a rolling row.
+LONG_WINDOW = 60
+
+
+def costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[Strategy, int]:
+    """Of one new part, by strategy. `rows` and `groups` of one pane."""
+    read = 1 + SCATTERED * min(1.0, groups / max(1, rows))
+    panes_made = TABLE + per_slide * (read * rows + WRITTEN * groups)
+    found = {
+        "recompute": read * panes * rows,
+        "merge": panes_made + read * panes * groups,
+        "subtract": panes_made + TABLE + (read * (2 * per_slide + 1) + WRITTEN) * groups,
+    }
+    return {strategy: round(cost) for strategy, cost in found.items()}  # type: ignore[misc]
+
+
+def possible(splits: Sequence[Split], panes: int, per_slide: int) -> tuple[Strategy, ...]:
+    """Ways to keep a window of which one may be better than another. The first one is always possible."""
+    if panes <= per_slide or not all(s.mergeable for s in splits):
+        return ("recompute",)
+    return ("recompute", "merge", "subtract") if any(s.exact for s in splits) else ("recompute", "merge")
+
+
+def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int, offset: int) -> Choice:
+    """What the definition says, else by the query alone: before there are rows to count."""
+    stuck = [s.why for s in splits if not s.mergeable]
+    rollable = panes > per_slide and any(s.exact for s in splits)
+    if view.strategy is not None:
+        if view.strategy != "recompute" and stuck:
+            raise TranslationError(
+                Problem(offset, "bad-strategy", f"strategy {view.strategy} is not possible: {stuck[0]}", "recompute is")
+            )
+        if view.strategy == "subtract" and not rollable:
+            why = "no aggregate of integers or decimals" if panes > per_slide else "windows do not overlap"
+            raise TranslationError(
+                Problem(offset, "bad-strategy", f"strategy subtract is not possible: {why}", "merge and recompute are")
+            )
+        return Choice(view.strategy, "asked for by strategy:")
+    if stuck:
+        return Choice("recompute", stuck[0])
+    if panes <= per_slide:
+        return Choice("recompute", "windows do not overlap: every row is read once")
+    if all(s.exact for s in splits) and panes >= LONG_WINDOW:
+        return Choice("subtract", f"{panes} panes in a window, and all aggregates can be subtracted")
+    return Choice("merge", f"{panes} panes in a window, each one row per group")
+
+
+def is_worth_it(shape: WindowShape, rows: int, groups: int | None, present: str) -> bool:
+    """Whether the cheapest strategy costs so much less than the present one that changing to it pays."""
+    known = groups if groups is not None else rows * shape.ratio // 10
+    every = costs(shape.panes, shape.per_slide, rows * shape.ratio, known)
+    now = next(cost for strategy, cost in every.items() if strategy == present)
+    return min(costs_of(shape, rows, groups).values()) < WORTH_IT * now
+
+
+def has_grown(then: int | None, now: int | None) -> bool:
+    """Whether rows should be counted again: never counted, or many times more or fewer than then."""
+    if now is None:
+        return False
+    return then is None or now >= GROWN * then or then >= GROWN * now
+
+
+def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:
+    """The cheapest. `rows` are in a part of the table that is read, `groups` in a pane.
+
+    Groups that nobody has counted yet are taken to be a tenth of the rows.
+    """
+    found = costs_of(shape, rows, groups)
+    best = min(found, key=lambda strategy: found[strategy])
+    about = f"about {rows * shape.ratio * shape.panes:,} rows in a window" + (
+        f", {groups:,} groups in a pane" if groups is not None else ""
+    )
+    why = {
+        "recompute": "reading them costs less than keeping helpers",
+        "merge": "its panes hold far fewer",
+        "subtract": "a rolling row per group costs less than reading the window",
+    }[best]
+    return Choice(best, f"{about}: {why}")
+
+
+def costs_of(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
+    """Of the strategies that counts may choose: to subtract only a part of the aggregates never pays."""
+    in_pane = rows * shape.ratio
+    found = costs(shape.panes, shape.per_slide, in_pane, groups if groups is not None else in_pane // 10)
+    return found if shape.rolls else {s: cost for s, cost in found.items() if s != "subtract"}

@@ -1,0 +1,168 @@
+"""What commands start with: the workspace, its definitions, its ledger, and the table that is meant."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from partwise.cli.stop import Stop, wrong_use
+from partwise.parts import BadTime, Range, parse_moment, parse_part, parse_range, seconds
+from partwise.workspace import BadSetting, NoWorkspace, Workspace, not_to_retire, open_workspace
+
+if TYPE_CHECKING:
+    from partwise.definitions import Definitions
+    from partwise.ledger.ledger import Ledger
+    from partwise.ledger.read.snapshot import Snapshot
+    from partwise.tables import Graph, Table
+
+
+def workspace_of(given: str | None) -> Workspace:
+    try:
+        return open_workspace(given)
+    except (NoWorkspace, BadSetting) as why:
+        raise wrong_use(str(why)) from None
+
+
+def workspace_with(path: Path, given: str | None) -> Workspace | None:
+    """The workspace whose definitions hold this file or folder: the one that is meant, else the nearest above it."""
+    path = path.resolve()
+    for here in (Path.cwd(), path.parent):
+        try:
+            found = open_workspace(given, here=here)
+        except NoWorkspace as why:
+            if given:
+                raise wrong_use(str(why)) from None
+            continue
+        except BadSetting as why:
+            raise wrong_use(str(why)) from None
+        folder = found.definitions_folder.resolve()
+        read = path.is_dir() or path.suffix in (".yaml", ".yml")
+        if read and path.is_relative_to(folder) and not any(p.startswith(".") for p in path.relative_to(folder).parts):
+            return found
+    return None
+
+
+def definitions_of(workspace: Workspace, quiet: bool = False) -> Definitions:
+    """The definitions; problems are counted on stderr, and what is fine goes on."""
+    found = workspace.load()
+    folder = workspace.definitions_folder
+    if not folder.exists():
+        raise Stop(f"There are no definitions: {folder} does not exist. `partwise init DIR` makes an example.")
+    errors = [problem for problem in found.problems if problem.severity == "error"]
+    if not found.tables and not errors:
+        raise Stop(f"There are no definitions in {folder}. `partwise init DIR` makes an example.")
+    if errors and not quiet:
+        many = f"{len(errors)} problems" if len(errors) > 1 else "a problem"
+        print(f"partwise: {many} in the definitions, first {errors[0]} (see `partwise validate`)", file=sys.stderr)
+    return found
+
+
+@contextmanager
+def ledger_of(workspace: Workspace, now: float) -> Iterator[Ledger]:
+    """The ledger, made if need be: for commands that write."""
+    from partwise.ledger.open import LedgerProblem
+
+    try:
+        ledger = workspace.open_ledger(now)
+    except LedgerProblem as why:
+        raise Stop(str(why)) from None
+    try:
+        yield ledger
+    finally:
+        ledger.database.close()
+
+
+@contextmanager
+def snapshot_of(workspace: Workspace, definitions: Definitions, now: float | None = None) -> Iterator[Snapshot]:
+    """The ledger as of now with the definitions as they are now. Nothing is written, not even a new ledger."""
+    from partwise.ledger.open import in_memory
+    from partwise.ledger.read.snapshot import as_defined
+
+    now = time.time() if now is None else now
+    if not workspace.has_ledger():
+        with as_defined(in_memory(), definitions.graph(), now) as snapshot:
+            yield snapshot
+        return
+    from partwise.choose.settled import settled
+
+    with ledger_of(workspace, now) as ledger:
+        definitions = settled(definitions, ledger.strategies())
+        known = not_to_retire(ledger.graph(), definitions)
+        with as_defined(ledger, definitions.graph(), now, known) as snapshot:
+            yield snapshot
+
+
+def table_of(graph: Graph, definitions: Definitions, name: str, *kinds: str) -> Table:
+    """The table that is meant; upper and lower case are the same, as in SQL."""
+    names = {table.lower(): table for table in graph.tables}
+    found = names.get(name.lower())
+    if found is None:
+        if name.lower() in {n.lower() for n in definitions.tables}:
+            raise Stop(
+                f"{name} cannot be used: its definition, or one that it reads, has problems. See `partwise validate`."
+            )
+        of_kind = [n for n, t in graph.tables.items() if t.helper_of is None and (not kinds or t.kind in kinds)]
+        raise wrong_use(f"There is no {' or '.join(kinds) or 'table'} {name}{meant(name, of_kind)}")
+    table = graph[found]
+    if kinds and table.kind not in kinds:
+        of_kind = [n for n, t in graph.tables.items() if t.helper_of is None and t.kind in kinds]
+        raise wrong_use(f"{table.name} is a {table.kind}, not a {' or '.join(kinds)}{_there_are(of_kind)}")
+    return table
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence: did you mean, or what there is."""
+    names = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(names), n=1, cutoff=0.6)
+    return f"; did you mean {names[close[0]]}?" if close else _there_are(names.values())
+
+
+def _there_are(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    if not shown:
+        return "; there are none."
+    more = f" and {len(shown) - 8} more" if len(shown) > 8 else ""
+    return f"; there {'is' if len(shown) == 1 else 'are'} {', '.join(shown[:8])}{more}."
+
+
+def part_of(text: str, table: Table) -> int:
+    try:
+        return parse_part(text, table.length)
+    except BadTime as why:
+        raise wrong_use(f"PART: {why}.".replace("?.", "?")) from None
+
+
+def range_of(text: str, table: Table) -> Range:
+    try:
+        return parse_range(text, table.length)
+    except BadTime as why:
+        raise wrong_use(f"RANGE: {why}.".replace("?.", "?")) from None
+
+
+def moment_of(text: str, now: float, option: str = "--since") -> float:
+    """A time (UTC), or a length of time before now: `2026-10-03T10:05`, `2 hours`."""
+    try:
+        return now - seconds(text)
+    except BadTime:
+        pass
+    try:
+        return parse_moment(text).timestamp()
+    except BadTime as why:
+        raise wrong_use(f"{option}: {why}; or how long ago, for example '2 hours'.") from None
+
+
+def holder() -> str:
+    """Who writes: shown to others that wait."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid()) if hasattr(os, "getuid") else "someone"
+    return f"{user}@{socket.gethostname()} (process {os.getpid()})"

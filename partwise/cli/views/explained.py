@@ -1,0 +1,155 @@
+"""A view taken apart, with its helpers: what `explain` shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from partwise.definitions import Definitions, View
+from partwise.parts import FOREVER, Parts, part_text
+from partwise.plan.next import needs_of, parts_text
+from partwise.plan.reach import fed, fed_self
+from partwise.tables import Graph, Input
+
+if TYPE_CHECKING:
+    from partwise.compile import Choice
+    from partwise.ledger.read.snapshot import Snapshot
+    from partwise.ledger.records.strategies import Settlement
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a query is kept and why, and whether today's counts speak for another way."""
+
+    chosen: Choice
+    advice: str
+    notes: tuple[str, ...]
+    settled: Settlement | None = None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """`requires` and `feeds` in general, and for one part as an example."""
+
+    view: View
+    start: str
+    requires: tuple[str, ...]
+    feeds: tuple[str, ...]
+    example: int
+    example_requires: tuple[str, ...]
+    example_feeds: tuple[str, ...]
+    choice: str = ""
+    settled: Settlement | None = None
+    advice: str = ""  # where the ledger's counts speak for another strategy
+    notes: tuple[str, ...] = ()
+    many: str = ""
+
+
+def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int | None, now: float) -> list[Explained]:
+    """The view and its generated helpers, in the order in which they are computed."""
+    graph = snapshot.graph
+    served = graph[name].helper_of or name
+    names = [n for n in graph.order if n == served or graph[n].helper_of == served]
+    answer = _answer(snapshot, definitions, served)
+    found = []
+    for each in names if graph[name].helper_of is None else [name]:
+        view = definitions.usable.get(each)
+        if isinstance(view, View):
+            found.append(_explain(snapshot, view, part, now, answer if each == served else None))
+    return found
+
+
+def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None) -> Explained:
+    graph, facts = snapshot.graph, snapshot.facts
+    table = graph[view.name]
+    start = facts.start(view.name)
+    built = facts.existing(view.name, -FOREVER, FOREVER)
+    j = part if part is not None else built.last if built else int(now) // view.part
+    # As an example serves a part in the middle of the view's life, unless it is its very first.
+    begin = start if start is not None and j == start else -FOREVER
+    needs = needs_of(facts, table, begin, j)
+    touched = [
+        (other, fed(graph[other], -FOREVER, view.name, Parts.single(j))) for other in graph.consumers.get(view.name, ())
+    ]
+    if table.self_references:
+        touched.append((view.name, fed_self(table, Parts.single(j))))
+    rule = view.start.rule if view.start.part is None else part_text(view.start.part, view.part)
+    settled = "" if start is None or view.start.part is not None else f" (settled: {part_text(start, view.part)})"
+    day = part_text(j, view.part)[:10]
+    return Explained(
+        view=view,
+        start=rule + settled,
+        requires=tuple(_general(item) for item in table.inputs),
+        feeds=tuple(dict.fromkeys(other for other, _ in touched)),
+        example=j,
+        example_requires=tuple(_shown(graph, need.table, need.needed, day) for need in needs),
+        example_feeds=tuple(_shown(graph, other, parts, day) for other, parts in touched if parts),
+        choice=f"{answer.chosen.strategy}: {answer.chosen.why}" if answer else "",
+        settled=answer.settled if answer else None,
+        advice=answer.advice if answer else "",
+        notes=answer.notes if answer else (),
+        many=_many(view, bool(table.self_references)),
+    )
+
+
+def _many(view: View, reads_itself: bool) -> str:
+    """How a step over many parts is computed."""
+    if reads_itself and view.single_pass is not None and not view.checks:
+        return "in one pass over the groups"
+    if reads_itself:
+        return "one after the other: each part reads earlier ones of its own"
+    from partwise.compile.many_parts import why_not
+
+    reason = why_not(view.update.text) if view.update is not None else None
+    return "in one query" if reason is None else f"one query for each part, because {reason}"
+
+
+def _general(item: Input) -> str:
+    return f"{item.table} (all of it)" if item.reference is None else f"{item.table}{item.reference.text()}"
+
+
+def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
+    if graph[name].kind == "dimension":
+        return f"{name} (all of it)"
+    return f"{name}[{parts_text(parts, graph[name].length, day)}]"
+
+
+def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer | None:
+    view = definitions.tables.get(name)
+    if not isinstance(view, View) or view.chosen is None:
+        return None
+    if view.shape is None:
+        return Answer(view.chosen, "", view.notes)
+    from partwise.ledger.records.strategies import settlements
+
+    item = settlements(snapshot.r).get(name)
+    own = item if view.strategy == "auto" and item is not None and item.strategy == view.chosen.strategy else None
+    return Answer(_until(view, own), _advice(snapshot, view, item), view.notes, own)
+
+
+def _until(view: View, item: Settlement | None) -> Choice:
+    """The choice, and how long it holds if it is not for good."""
+    assert view.chosen is not None
+    if view.strategy != "auto":
+        return view.chosen
+    if item is None:
+        return replace(view.chosen, why=f"{view.chosen.why}, until there are rows to count")
+    again = item.again or item.mark != view.mark
+    return replace(view.chosen, why=f"{view.chosen.why}; counted again before the next step") if again else view.chosen
+
+
+def _advice(snapshot: Snapshot, view: View, item: Settlement | None) -> str:
+    """Where today's counts speak for another strategy than the one that was asked for or settled."""
+    from partwise.choose.window import by_counts
+    from partwise.ledger.records.strategies import groups_in_pane, usual_rows
+
+    assert view.shape is not None
+    assert view.chosen is not None
+    rows = usual_rows(snapshot.r, view.shape.table)
+    if rows is None or (view.strategy == "auto" and item is None):
+        return ""
+    better = by_counts(view.shape, rows, groups_in_pane(snapshot.r, snapshot.graph, view.name, item, rows))
+    if better.strategy == view.chosen.strategy:
+        return ""
+    advice = f"By the counts in the ledger {better.strategy} would cost less ({better.why})."
+    return f"{advice} To have it: strategy: {better.strategy}"

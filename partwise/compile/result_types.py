@@ -1,0 +1,87 @@
+"""Spark's types of a view's columns, where its query makes them plain: for queries that read the view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from partwise.definitions.definitions import Definition, View
+from partwise.sql.references import Analysis
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+#: Columns that every table with parts has.
+_STORED = {"part": "bigint", "part_timestamp": "timestamp"}
+Types = Mapping[str, str | None]
+
+
+def result_types(view: View, analyses: Mapping[str, Analysis], tables: Mapping[str, Definition]) -> dict[str, str]:
+    """Column, lower case -> type; what is not sure is left out. `tables` by lower-case name."""
+    trees = [a.tree for key in ("initialize", "update") if (a := analyses.get(key)) is not None]
+    known: dict[str, Types] = {name: _columns(table) for name, table in tables.items() if name != view.name.lower()}
+    try:
+        found: dict[str, str] | None = None
+        for tree in trees:
+            if tree is None:
+                return {}
+            # What reads itself keeps its types if it gives those of its first part again.
+            types = _of_query(tree, {**known, view.name.lower(): {**(found or {}), **_STORED}})
+            now = {name: kind for name, kind in types.items() if kind is not None}
+            found = now if found is None else dict(found.items() & now.items())
+        return found or {}
+    except Exception:  # a convenience: without types a query is asked to CAST
+        return {}
+
+
+def _columns(table: Definition) -> Types:
+    if isinstance(table, View):
+        return {**table.types, **_STORED} if table.columns is not None else {}
+    return {name.lower(): kind for name, kind in table.columns.items()} | _STORED
+
+
+def _of_query(tree: exp.Expr, tables: Mapping[str, Types]) -> Types:
+    from sqlglot import exp
+
+    from partwise.sql.types.known import type_of
+
+    if isinstance(tree, exp.Subquery):
+        return _of_query(tree.this, tables)
+    if not isinstance(tree, exp.Select) or any(
+        tree.args.get(key) for key in ("with_", "laterals", "operation_modifiers")
+    ):
+        return {}
+    columns = _of_sources(tree, tables)
+    found: dict[str, str | None] = {}
+    for item in tree.expressions:
+        if item.is_star:
+            return {}
+        name = item.alias_or_name.lower()
+        inner = item.this if isinstance(item, exp.Alias) else item
+        found[name] = type_of(inner, columns) if name not in found else None
+    return found
+
+
+def _of_sources(tree: exp.Select, tables: Mapping[str, Types]) -> Types:
+    """Columns of everything in FROM; a name that two tables have with different types has none."""
+    from sqlglot import exp
+
+    first = tree.args.get("from_")
+    sources = [first.this] if first is not None else []
+    sources += [join.this for join in tree.args.get("joins") or []]
+    found: dict[str, str | None] = {}
+    for source in sources:
+        alias = source.args.get("alias")
+        if (alias is not None and alias.args.get("columns")) or source.args.get("pivots"):
+            return {}
+        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+            types = tables.get(source.name.lower(), {})
+        elif isinstance(source, exp.Subquery):
+            types = _of_query(source, tables)
+        else:
+            return {}
+        if not types:
+            return {}  # a column may come from there
+        for name, kind in types.items():
+            found[name] = kind if found.get(name, kind) == kind else None
+    return found

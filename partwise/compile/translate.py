@@ -1,0 +1,62 @@
+"""The way from `query:` to views: parse, plan, write."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from partwise.compile.model import InputTable, Problem, QueryView, Translation, TranslationError
+from partwise.compile.parse import Query, parse
+from partwise.compile.pattern.plan import plan_pattern
+from partwise.compile.pattern.write import write_pattern
+from partwise.compile.select import Selection
+from partwise.compile.window.plan import plan_window
+from partwise.compile.window.write import write_window
+from partwise.sql.expressions import changing
+from partwise.sql.text import plain
+from partwise.sql.types.known import Columns, type_of
+
+
+def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
+    """Helper views and the view itself, as INITIALIZE and UPDATE. Raises TranslationError with every problem."""
+    query = parse(view.query)
+    table = inputs.get(query.table) or next((t for n, t in inputs.items() if n.lower() == query.table.lower()), None)
+    if table is None or table.kind == "dimension":
+        raise TranslationError(_no_table(query.table, query.table_offset, table, inputs))
+    problems = changing(view.query)
+    try:
+        made = _made(view, query, with_part_columns(table), inputs)
+    except TranslationError as error:
+        raise TranslationError(*error.problems, *problems) from None
+    if problems:
+        raise TranslationError(*problems)
+    return made
+
+
+def _made(view: QueryView, query: Query, table: InputTable, inputs: Mapping[str, InputTable]) -> Translation:
+    if query.window is not None:
+        window = plan_window(view, query, table, inputs)
+        return replace(write_window(window), types=_types(window.selection, window.columns))
+    pattern = plan_pattern(view, query, table)
+    return replace(write_pattern(pattern), types=_types(pattern.selection, table.columns))
+
+
+def _types(selection: Selection, columns: Columns | None) -> tuple[tuple[str, str], ...]:
+    found = [(plain(output.name), type_of(output.formula.piece.tree, columns)) for output in selection.outputs]
+    return tuple((name, kind) for name, kind in found if kind is not None)
+
+
+def with_part_columns(table: InputTable) -> InputTable:
+    """Every table has the columns `part` and `part_timestamp` beside its own."""
+    if table.columns is None or table.kind == "dimension":
+        return table
+    return replace(table, columns={**table.columns, "part": "bigint", "part_timestamp": "timestamp"})
+
+
+def _no_table(name: str, offset: int, table: InputTable | None, inputs: Mapping[str, InputTable]) -> Problem:
+    if table is not None:
+        return Problem(offset, "bad-from", f"{name} is a dimension: it has no parts", "read a source or a view")
+    near = difflib.get_close_matches(name, list(inputs), 1)
+    hint = f"did you mean {near[0]}?" if near else f"tables: {', '.join(sorted(inputs)) or 'none'}"
+    return Problem(offset, "unknown-table", f"there is no table {name}", hint)

@@ -1,0 +1,106 @@
+"""The pin: one snapshot that fixes what a step computes and what it reads.
+
+A plan or an event is a hint. What a step really computes is decided here, under the table's lease,
+after orphans have been adopted: the asked parts that are due and ready now. Nothing left to do is
+an ordinary outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, select
+
+from partwise.ledger.catalog import Catalog, settled
+from partwise.ledger.database import Reading
+from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.runs import existing
+from partwise.ledger.schema import part
+from partwise.ledger.write.commit import Content, Entry, known_version
+from partwise.ledger.write.leases import Lease, check
+from partwise.parts import FOREVER, Parts
+from partwise.plan.planner import look_around, steps_of
+from partwise.plan.walk import Walk
+from partwise.tables import Table
+
+_DIGESTS = select(part.c.part, part.c.rows, part.c.digest).where(
+    part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
+)
+
+
+class DefinitionChanged(Exception):
+    """The worker's definition of the table is not the ledger's: it must load its files again."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """Where a table's content is: its generation (a path) and Delta version; None before the first commit."""
+
+    generation: int
+    version: int | None
+
+
+@dataclass(frozen=True)
+class Pin:
+    """What a step is to compute, and everything it may read, as of one sequence."""
+
+    seq: int
+    table: Table
+    start: int
+    due: Parts
+    reach: Parts
+    own: Version
+    inputs: Mapping[str, Version]
+    before: Mapping[int, Content]
+    reason: str
+
+    def walk(self) -> Walk:
+        return Walk(self.table, self.due, self.reach)
+
+    def same(self, j: int, content: Content) -> bool:
+        """Whether this is what the part holds already."""
+        return j in self.before and self.before[j].digest == content.digest
+
+    def entry(self, parts: Mapping[int, Content]) -> Entry:
+        return Entry(
+            self.table.name, self.own.generation, self.table.fingerprint, self.seq, self.start, parts, self.reason
+        )
+
+
+def pin(
+    r: Reading, store: Catalog, held: Lease, now: float, asked: Parts | None, fingerprint: str | None, limit: int
+) -> Pin | None:
+    """Pin a step of at most `limit` parts, or None if nothing that was asked for is due and ready."""
+    check(r, held)
+    graph = store.graph(r)
+    if held.table not in graph.tables or fingerprint not in (None, graph[held.table].fingerprint):
+        raise DefinitionChanged(held.table)
+    table, facts = graph[held.table], LedgerFacts(r)
+    looks = look_around(graph, facts, now, {table.name})
+    look = looks.get(table.name)
+    if look is None:
+        return None
+    ready = look.ready
+    if asked is not None:
+        # A part that reads earlier parts of its own table brings along those that are ready as well.
+        ready = ready.within(-FOREVER, asked.last) if table.self_references and asked else ready & asked
+    due = Parts.single(*(p for p, _ in zip(ready, range(limit), strict=False)))
+    if not due:
+        return None
+    reach = Parts()
+    if table.self_references:
+        reach = existing(r, table.name, due.first + 1, due.first + limit) - due - look.barred
+    window = due | reach
+    before = {
+        row.part: Content(row.rows, row.digest)
+        for row in r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last})
+    }
+    reason = steps_of(graph, facts, looks, look, due)[0].reason
+    versions = {name: version_of(r, name) for name in table.input_names}
+    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason)
+
+
+def version_of(r: Reading, table: str) -> Version:
+    generation = settled(r, table).generation
+    return Version(generation, known_version(r, table, generation))

@@ -1,0 +1,87 @@
+"""How far back as-of reads are promised, and the ledger rows that nothing promised needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import delete, insert, select, text
+
+from partwise.ledger.database import Reading, Writing
+from partwise.ledger.read.as_of import sequence_at
+from partwise.ledger.read.pin import Version
+from partwise.ledger.schema import arrival, backfill, promise, version
+
+#: Seconds. The lateness of rows is looked at over a longer time than single reads are.
+ARRIVALS = 90 * 86400.0
+#: Seconds. Whoever carries out a backfill and has not been heard of for so long is not coming back.
+DEAD = 86400.0
+#: Steps of each table that are kept in any case: estimates are made from them.
+_STEPS = 20
+
+_OLD_VERSIONS = text(
+    'DELETE FROM version WHERE seq < (SELECT MAX(v.seq) FROM version AS v WHERE v."table" = version."table" AND v.seq <= :p)'
+)
+_OLD_REVISIONS = text(
+    'DELETE FROM revision WHERE "table" = :t AND seq <= :p AND (EXISTS (SELECT 1 FROM revision AS n '
+    'WHERE n."table" = revision."table" AND n.part = revision.part AND n.seq > revision.seq AND n.seq <= :p) '
+    'OR NOT EXISTS (SELECT 1 FROM part AS k WHERE k."table" = revision."table" AND k.part = revision.part))'
+)
+_OLD_STEPS = text(
+    'DELETE FROM step WHERE "table" = :t AND at < :a AND seq < '
+    f'(SELECT MIN(seq) FROM (SELECT s.seq FROM step AS s WHERE s."table" = :t ORDER BY s.seq DESC LIMIT {_STEPS}) AS kept)'
+)
+#: Failures leave a line without a revision.
+_OLD_WRITERS = text(
+    'DELETE FROM written WHERE "table" = :t AND seq <= :p AND NOT EXISTS '
+    '(SELECT 1 FROM revision AS n WHERE n."table" = written."table" AND n.seq = written.seq)'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """As-of reads work from this sequence, recorded at or before the moment `at`, on."""
+
+    seq: int
+    at: float
+
+
+def promised(r: Reading) -> Promise | None:
+    """None: everything since the beginning."""
+    row = r.on.execute(select(promise.c.seq, promise.c.at)).one_or_none()
+    return None if row is None else Promise(row.seq, row.at)
+
+
+def promise_from(w: Writing, moment: float) -> Promise:
+    """From now on nothing older than this moment is promised. A promise that was given up stays given up."""
+    before = promised(w)
+    if before is not None and before.at >= moment:
+        return before
+    found = Promise(sequence_at(w, moment), moment)
+    w.on.execute(delete(promise))
+    w.on.execute(insert(promise), {"id": 1, "seq": found.seq, "at": found.at})
+    return found
+
+
+def oldest(r: Reading, table: str) -> Version | None:
+    """The oldest version of a table that a promised read may ask for; None if it never had one."""
+    mine = select(version.c.generation, version.c.version).where(version.c.table == table)
+    given = promised(r)
+    row = None
+    if given is not None:
+        row = r.on.execute(mine.where(version.c.seq <= given.seq).order_by(version.c.seq.desc()).limit(1)).first()
+    row = row or r.on.execute(mine.order_by(version.c.seq).limit(1)).first()
+    return None if row is None else Version(row.generation, row.version)
+
+
+def trim(w: Writing, tables: list[str], given: Promise) -> int:
+    """Delete rows that no promised read, no estimate and no report needs. Returns how many."""
+    gone = w.on.execute(_OLD_VERSIONS, {"p": given.seq}).rowcount
+    for name in tables:
+        gone += w.on.execute(_OLD_REVISIONS, {"t": name, "p": given.seq}).rowcount
+        gone += w.on.execute(_OLD_WRITERS, {"t": name, "p": given.seq}).rowcount
+        gone += w.on.execute(_OLD_STEPS, {"t": name, "a": given.at}).rowcount
+    gone += w.on.execute(delete(arrival).where(arrival.c.at < min(given.at, w.at - ARRIVALS))).rowcount
+    # What one has done is read from revisions that are promised: one that was stopped before cannot go on.
+    old, dead = backfill.c.beat < given.at, backfill.c.beat < w.at - DEAD
+    gone += w.on.execute(delete(backfill).where(old, (backfill.c.state != "running") | dead)).rowcount
+    return int(gone)

@@ -1,0 +1,1 @@
+"""What the ledger keeps beside parts: files, checks, backfills, announcements, strategies, writers."""

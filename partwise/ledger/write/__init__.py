@@ -1,0 +1,1 @@
+"""Transactions that change what exists or what is due: leases, commits, definitions, closing."""

@@ -1,0 +1,339 @@
+"""Recording what was computed. One transaction: revisions, as-of, what is due next, the version, the outbox.
+
+The same code records a step that has just committed its data and an orphan: a Delta commit whose
+step died before it reached the ledger, described by the entry in the commit's metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
+from typing import Any
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from partwise.ledger.catalog import Catalog, Settled, settled
+from partwise.ledger.database import Reading, Writing
+from partwise.ledger.read.part_facts import LedgerParts
+from partwise.ledger.records.files import Delivery, take_in
+from partwise.ledger.runs import clear, due_rows, existing, paint, set_existing
+from partwise.ledger.schema import (
+    arrival,
+    catalog,
+    checked,
+    decision,
+    failure,
+    open_part,
+    outbox,
+    part,
+    revision,
+    version,
+)
+from partwise.ledger.write.define import begin_anew
+from partwise.ledger.write.due_painting import frozen_below, look_at_readers, spread
+from partwise.parts import FOREVER, Parts
+from partwise.plan.model import Cause
+from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
+from partwise.tables import DIMENSION_PART, Table
+
+_OLD = select(part).where(part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b")))
+_PART_ADD = insert(part)
+_PART_SET = (
+    update(part)
+    .where(part.c.table == bindparam("t"), part.c.part == bindparam("p"))
+    .values({name: bindparam(f"v_{name}") for name in (c.name for c in part.c) if name not in ("table", "part")})
+)
+_REVISION_ADD = insert(revision)
+_VERSION_ADD = insert(version)
+_VERSION = (
+    select(version.c.version)
+    .where(version.c.table == bindparam("t"), version.c.generation == bindparam("g"))
+    .order_by(version.c.seq.desc())
+    .limit(1)
+)
+FAILURE_DROP = delete(failure).where(failure.c.table == bindparam("t"), failure.c.part == bindparam("p"))
+_OUTBOX = update(outbox).where(outbox.c.table == bindparam("t")).values(seq=bindparam("s"), at=bindparam("a"))
+_OUTBOX_ADD = insert(outbox)
+_ARRIVAL_ADD = insert(arrival)
+_OPEN_DROP = delete(open_part).where(open_part.c.table == bindparam("t"), open_part.c.part == bindparam("p"))
+_OPEN_ADD = insert(open_part)
+_UPDATED = update(catalog).where(catalog.c.table == bindparam("t")).values(updated_at=bindparam("a"))
+_START = update(catalog).where(catalog.c.table == bindparam("t")).values(start=bindparam("s"))
+_FINGERPRINT = select(catalog.c.fingerprint).where(catalog.c.table == bindparam("t"))
+_NEWEST = select(func.max(part.c.changed_seq)).where(
+    part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
+)
+
+
+class Gap(Exception):
+    """A version that does not follow the last one the ledger knows: others must be adopted first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a part holds, as far as the ledger cares."""
+
+    rows: int
+    digest: str
+
+
+#: A part without rows; the digest is the one that engines compute for no rows.
+EMPTY = Content(0, "0:" + 32 * "0")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A step as recorded in the metadata of its Delta commit, and then in the ledger.
+
+    `parts` holds every part that was computed, the unchanged ones too. `pin` is the sequence at
+    which other tables were read; a source, which reads none, has None there.
+    """
+
+    table: str
+    generation: int
+    fingerprint: str
+    pin: int | None
+    start: int | None = None
+    parts: Mapping[int, Content] = field(default_factory=dict)
+    reason: str = ""
+    arrived: Mapping[int, int] = field(default_factory=dict)  # rows that came in, for the lateness curve
+    floor: int | None = None  # retention: parts below it are gone
+    open: Mapping[int, Content] = field(default_factory=dict)  # source parts with rows that are not closed yet
+    delivery: Delivery | None = None  # which files brought the rows of a source
+
+    def to_json(self) -> dict[str, Any]:
+        raw: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields_of(self)}
+        raw["parts"] = [[p, c.rows, c.digest] for p, c in self.parts.items()]
+        raw["arrived"] = [[p, n] for p, n in self.arrived.items()]
+        raw["open"] = [[p, c.rows, c.digest] for p, c in self.open.items()]
+        raw["delivery"] = self.delivery.to_json() if self.delivery else None
+        return raw
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Entry:
+        fields = dict(raw)
+        fields["parts"] = {p: Content(rows, digest) for p, rows, digest in raw["parts"]}
+        fields["arrived"] = dict(raw["arrived"])
+        fields["open"] = {p: Content(rows, digest) for p, rows, digest in raw["open"]}
+        fields["delivery"] = Delivery.from_json(raw["delivery"]) if raw.get("delivery") else None
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a commit changed. `seq` is its sequence."""
+
+    seq: int
+    changed: Parts
+    unchanged: Parts
+
+
+def known_version(r: Reading, table: str, generation: int) -> int | None:
+    """The last Delta version of a table that the ledger knows; None before the first."""
+    found: int | None = r.on.execute(_VERSION, {"t": table, "g": generation}).scalar()
+    return found
+
+
+def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) -> Recorded:
+    """Record computed parts. `new_version`: the Delta version that made them visible; None if all were unchanged."""
+    graph = store.graph(w)
+    if entry.table not in graph.tables:
+        return Recorded(w.seq, Parts(), Parts())  # retired since; its commits are adopted if it comes back
+    table, now = graph[entry.table], settled(w, entry.table)
+    if now.generation != entry.generation:
+        return Recorded(w.seq, Parts(), Parts())  # parts of a table that has been replaced since
+    if table.kind == "view" and entry.parts and _is_foreign(w, table, now, entry):
+        begin_anew(w, graph, table.name)
+        return Recorded(w.seq, Parts(), Parts())
+    if new_version is not None:
+        _add_version(w, entry, new_version)
+    if entry.floor is not None:
+        _expire(w, store, entry.table, entry.floor)
+    if table.kind == "source" and entry.open:
+        entry = _closed_meanwhile(w, entry)
+    computed = Parts.single(*entry.parts)
+    _write_arrivals(w, entry)
+    changed, created, overtaken = _write_parts(w, entry, new_version)
+    set_existing(w, table.name, add=created)
+    began = False
+    if table.kind == "source":
+        _set_open(w, entry)
+        if began := bool(created) and (now.start is None or created.first < now.start):
+            w.on.execute(_START, {"t": table.name, "s": created.first})
+    if entry.delivery is not None:
+        take_in(w, entry.table, entry.delivery, swept=new_version is not None)
+    if table.kind == "view":
+        pin = -1 if entry.pin is None else entry.pin
+        clear(w, table.name, computed, up_to=pin)
+        if now.start is None and entry.start is not None:
+            # Until now `due` followed a start that may have moved since the pin: look what is due by this one.
+            _settle(w, table, entry.start)
+            began = True
+            clear(w, table.name, computed)
+            overtaken = list(computed)
+        if entry.start is not None:
+            _look_again(w, table, entry.start, pin, overtaken)
+        if w.on.execute(_FINGERPRINT, {"t": table.name}).scalar() != entry.fingerprint:
+            paint(w, table.name, computed, Cause("definition"))
+    if computed:
+        w.on.execute(FAILURE_DROP, [{"t": table.name, "p": p} for p in computed])
+    spread(w, graph, table.name, changed, skip=computed)
+    if began:
+        look_at_readers(w, graph, table.name)
+    if computed:
+        _announce(w, table.name)
+    if changed:
+        w.on.execute(_UPDATED, {"t": table.name, "a": w.at})
+    return Recorded(w.seq, changed, computed - changed)
+
+
+def _closed_meanwhile(w: Writing, entry: Entry) -> Entry:
+    """An orphan may bring rows for parts that were closed by hand after its writer looked: they are late rows."""
+    there = existing(w, entry.table, min(entry.open), max(entry.open))
+    closed = {p: c for p, c in entry.open.items() if p in there}
+    if not closed:
+        return entry
+    still = {p: c for p, c in entry.open.items() if p not in there}
+    return replace(entry, parts={**entry.parts, **closed}, open=still)
+
+
+def _set_open(w: Writing, entry: Entry) -> None:
+    """Remember what open parts hold; closed ones are parts like any other."""
+    gone = [{"t": entry.table, "p": p} for p in {*entry.parts, *entry.open}]
+    if gone:
+        w.on.execute(_OPEN_DROP, gone)
+    # A part that lost its rows again is no longer open: it never was there for anyone.
+    there = {p: c for p, c in entry.open.items() if c.rows}
+    if there:
+        rows = [{"table": entry.table, "part": p, "rows": c.rows, "digest": c.digest} for p, c in there.items()]
+        w.on.execute(_OPEN_ADD, rows)
+
+
+def _is_foreign(w: Writing, view: Table, now: Settled, entry: Entry) -> bool:
+    """Whether the entry built parts by a definition replaced meanwhile, and by today's they would not exist.
+
+    They cannot be made undone in place, since readers see them: the view begins anew.
+    """
+    if w.on.execute(_FINGERPRINT, {"t": view.name}).scalar() == entry.fingerprint:
+        return False
+    if now.start is None:
+        return True
+    built = existing(w, view.name)
+    new = Parts.single(*entry.parts) - built
+    return bool(new - buildable(view, now.start, new, built, LedgerParts(w)))
+
+
+def _add_version(w: Writing, entry: Entry, new_version: int) -> None:
+    last = known_version(w, entry.table, entry.generation)
+    if last is not None and new_version != last + 1:
+        raise Gap(f"{entry.table}: version {new_version} after {last}")
+    w.on.execute(
+        _VERSION_ADD,
+        {"table": entry.table, "seq": w.seq, "generation": entry.generation, "version": new_version, "at": w.at},
+    )
+
+
+def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Parts, Parts, list[int]]:
+    """Upsert the part rows; a revision only where the content differs.
+
+    Returns what changed, what is new, and what was overtaken: parts that another step has found
+    unchanged, and no longer due, from newer inputs than these (it made no commit of its own, so it
+    did not keep this one, a zombie's, from being made).
+    """
+    if not entry.parts:
+        return Parts(), Parts(), []
+    span = {"t": entry.table, "a": min(entry.parts), "b": max(entry.parts)}
+    old = {row.part: row for row in w.on.execute(_OLD, span)}
+    add: list[dict[str, Any]] = []
+    alter: list[tuple[int, dict[str, Any]]] = []
+    history: list[dict[str, Any]] = []
+    for p, content in sorted(entry.parts.items()):
+        before = old.get(p)
+        values: dict[str, Any] = {
+            "revision": 1,
+            "changed_seq": w.seq,
+            "as_of": w.seq if entry.pin is None else entry.pin,
+            "self_as_of": w.seq,
+            "fingerprint": entry.fingerprint,
+            "rows": content.rows,
+            "digest": content.digest,
+            "version": new_version,
+            "updated_at": w.at,
+        }
+        if before is None:
+            add.append({"table": entry.table, "part": p, **values})
+        elif before.digest == content.digest:
+            keep = {name: getattr(before, name) for name in ("revision", "changed_seq", "version", "updated_at")}
+            alter.append((p, values | keep))
+            continue
+        else:
+            values["revision"] = before.revision + 1
+            alter.append((p, values))
+        change = {"table": entry.table, "part": p, "seq": w.seq, "at": w.at, "reason": entry.reason}
+        history.append(change | {name: values[name] for name in ("revision", "rows", "digest")})
+    if add:
+        w.on.execute(_PART_ADD, add)
+    if alter:
+        w.on.execute(
+            _PART_SET, [{"t": entry.table, "p": p} | {f"v_{k}": v for k, v in new.items()} for p, new in alter]
+        )
+    if history:
+        w.on.execute(_REVISION_ADD, history)
+    changed, created = Parts.single(*(row["part"] for row in history)), Parts.single(*(row["part"] for row in add))
+    overtaken = [p for p in entry.parts if p in old and entry.pin is not None and old[p].as_of > entry.pin]
+    return changed, created, overtaken
+
+
+def _write_arrivals(w: Writing, entry: Entry) -> None:
+    """Rows came in, for parts that exist (late) or not yet: the lateness curve of a source."""
+    if entry.arrived:
+        stamp = {"table": entry.table, "seq": w.seq, "at": w.at}
+        there = existing(w, entry.table, min(entry.arrived), max(entry.arrived))
+        w.on.execute(
+            _ARRIVAL_ADD, [{**stamp, "part": p, "rows": n, "late": p in there} for p, n in entry.arrived.items()]
+        )
+
+
+def _settle(w: Writing, view: Table, start: int) -> None:
+    """The view's first part is built, so its start is fixed, whatever the rule would say by now."""
+    w.on.execute(_START, {"t": view.name, "s": start})
+    built = existing(w, view.name)
+    wanted = inputs_exist(view, start, EVERYTHING, LedgerParts(w)) - built
+    already = Parts.of(*((row.lo, row.hi) for row in due_rows(w, view.name)))
+    clear(w, view.name, (already - wanted - built) | Parts.of((-FOREVER, start - 1)))
+    paint(w, view.name, wanted - already, Cause("start"))
+
+
+def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[int]) -> None:
+    """Paint those of `parts` whose inputs changed after the pin, though nobody painted them then."""
+    for j in parts:
+        for item in view.initial if j == start else view.inputs:
+            if item.table == view.name:
+                continue
+            lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(j)
+            newest = w.on.execute(_NEWEST, {"t": item.table, "a": lo, "b": hi}).scalar()
+            if newest is not None and newest > pin:
+                paint(w, view.name, Parts.single(j), Cause("input", item.table))
+                break
+
+
+def _expire(w: Writing, store: Catalog, table: str, floor: int) -> None:
+    """Parts below the floor are expired, which is neither missing nor a revision. Nothing that needs them is due."""
+    set_existing(w, table, remove=Parts.of((-FOREVER, floor - 1)))
+    for rows in (part, checked, decision):
+        w.on.execute(delete(rows).where(rows.c.table == table, rows.c.part < floor))
+    w.on.execute(update(catalog).where(catalog.c.table == table).values(floor=floor))
+    graph = store.graph(w)
+    for name in (table, *graph.consumers.get(table, ())):
+        below = floor if name == table else -FOREVER
+        if graph[name].kind == "view":
+            below = frozen_below(w, graph[name], settled(w, name))
+            clear(w, name, Parts.of((-FOREVER, below - 1)))
+        w.on.execute(delete(failure).where(failure.c.table == name, failure.c.part < below))
+
+
+def _announce(w: Writing, table: str) -> None:
+    values = {"t": table, "s": w.seq, "a": w.at}
+    if w.on.execute(_OUTBOX, values).rowcount == 0:
+        w.on.execute(_OUTBOX_ADD, {"table": table, "seq": w.seq, "announced": 0, "at": w.at})

@@ -1,0 +1,1 @@
+"""Processes of a site: started, watched, restarted, and none left behind."""

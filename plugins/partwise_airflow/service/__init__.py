@@ -1,0 +1,1 @@
+"""DAGs that are not a view's own: backfills, the reconciler, upkeep."""

@@ -1,0 +1,1 @@
+"""Tasks of a view's DAG: the sensor, the step, submission to a cluster, requests."""

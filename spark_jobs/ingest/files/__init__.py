@@ -1,0 +1,1 @@
+"""Files that land: finding them, looking into them, reading their rows."""

@@ -1,0 +1,171 @@
+"""What the log of a foreign Delta table says, and the rows of the files that came and went."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltalake import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from partwise.ledger.records.files import Intake
+from partwise.parts import Parts, Range
+from partwise.sources.foreign import Difference, ForeignFile, difference, only_moved
+from partwise.sql.types.declared import NUMBERS, base
+from partwise.storage import log
+from partwise.storage import schema as schemas
+from partwise.storage.files import folder
+from spark_jobs.ingest.files.find import BadFile
+from spark_jobs.ingest.files.rows import Shape
+from spark_jobs.step import read
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+#: More partitions than this are read through Delta itself.
+_MOST_GROUPS = 100
+_DAY = 86_400
+#: More ranges of time than this are read as one.
+_MOST_RANGES = 20
+
+
+class Vacuumed(Exception):
+    """The log or the files that tell what changed are gone."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A foreign table at its newest version. `origin` is its identity: a new table in its place has another."""
+
+    path: str
+    version: int
+    origin: str
+
+
+def look_at(path: str) -> Watched:
+    """Raises BadFile if there is no Delta table."""
+    names = [_COMMIT.fullmatch(found.name) for found in folder(path).listing("_delta_log")]
+    versions = [int(match[1]) for match in names if match]
+    if not versions:
+        raise BadFile(f"there is no Delta table in {path}")
+    try:
+        origin = str(DeltaTable(path, version=max(versions)).metadata().id)
+    except Exception as why:  # features that delta-rs does not know; Spark will read it
+        origin = _origin(path, max(versions)) or f"unknown: {type(why).__name__}"
+    return Watched(path, max(versions), origin)
+
+
+def _origin(path: str, newest: int) -> str | None:
+    for version in range(newest, -1, -1):
+        for action in log.actions_of(folder(path), version) or ():
+            if "metaData" in action:
+                return str(action["metaData"].get("id"))
+    return None
+
+
+def rows_added_and_removed(
+    spark: SparkSession, watched: Watched, seen: Intake
+) -> tuple[DataFrame | None, DataFrame | None]:
+    """Rows of the files that are live now and were not then, and the other way round. Raises Vacuumed."""
+    assert seen.position is not None
+    if seen.origin != watched.origin or seen.position > watched.version:
+        raise Vacuumed("it is another table, or an older state of it")
+    root = folder(watched.path)
+    commits = []
+    for version in range(seen.position + 1, watched.version + 1):
+        actions = log.actions_of(root, version)
+        if actions is None:
+            raise Vacuumed(f"version {version} is no longer in its log")
+        if not all(_same_columns(watched.path, seen.position, action) for action in actions):
+            raise Vacuumed(f"its columns changed in version {version}")
+        commits.append(actions)
+    if only_moved(commits):
+        return None, None
+    found: Difference = difference(commits)
+    for file in found.removed:
+        if "://" not in watched.path and not os.path.exists(os.path.join(watched.path, file.path)):
+            raise Vacuumed(f"{file.path} was vacuumed")
+    return _rows(spark, watched, watched.version, found.added), _rows(spark, watched, seen.position, found.removed)
+
+
+def _same_columns(path: str, position: int, action: dict[str, Any]) -> bool:
+    """Whether this action leaves the columns as they were at the last look. RESTORE always writes them anew."""
+    new = action.get("metaData")
+    if new is None:
+        return True
+    try:
+        then = DeltaTable(path, version=position)
+        before = then.metadata()
+    except Exception:
+        return False
+    mapping = "delta.columnMapping.mode"
+    return (
+        schemas.fields(new["schemaString"]) == schemas.fields(str(then.schema().to_json()))
+        and list(new.get("partitionColumns") or ()) == list(before.partition_columns)
+        and new.get("configuration", {}).get(mapping) == before.configuration.get(mapping)
+    )
+
+
+def _rows(spark: SparkSession, watched: Watched, version: int, files: Sequence[ForeignFile]) -> DataFrame | None:
+    if not files:
+        return None
+    table = read.foreign(spark, watched.path, version)
+    groups: dict[tuple[tuple[str, str | None], ...], list[str]] = {}
+    for file in files:
+        groups.setdefault(file.partition, []).append(f"{watched.path.rstrip('/')}/{file.path}")
+    special = any(file.vector for file in files) or _mapped(watched, version)
+    if special or len(groups) > _MOST_GROUPS:
+        # Names of data files are unique, whatever the folder is called and however Spark writes it.
+        names = [os.path.basename(file.path) for file in files]
+        return table.where(F.substring_index(F.col("_metadata.file_path"), "/", -1).isin(names))
+    frames = [_plain(spark, table.schema, partition, paths) for partition, paths in groups.items()]
+    return read.union(frames)
+
+
+def _plain(
+    spark: SparkSession, schema: StructType, partition: tuple[tuple[str, str | None], ...], paths: list[str]
+) -> DataFrame:
+    """Parquet files as they are; the columns of their partition stand in the log alone."""
+    values = dict(partition)
+    stored = StructType([field for field in schema if field.name not in values])
+    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(read.literal, paths))
+    for name, value in values.items():
+        rows = rows.withColumn(name, F.lit(value).cast(schema[name].dataType))
+    return rows
+
+
+def _mapped(watched: Watched, version: int) -> bool:
+    try:
+        configuration = DeltaTable(watched.path, version=version).metadata().configuration
+    except Exception:
+        return True
+    return configuration.get("delta.columnMapping.mode", "none") != "none"
+
+
+def in_time(rows: DataFrame, shape: Shape, wanted: Parts) -> Column:
+    """The condition on the event time itself, by which Delta skips files. May be wider than the parts."""
+    assert shape.time is not None
+    name = next(n for n in shape.columns if n.lower() == shape.time.column.lower())  # type: ignore[union-attr]
+    kind, column = dict(rows.dtypes)[name], f"`{name}`"
+    spans = wanted.ranges if len(wanted.ranges) <= _MOST_RANGES else Parts.of((wanted.first, wanted.last)).ranges
+    if kind == "timestamp" and shape.time.unit is None:
+        edge = "timestamp_seconds({})"
+    elif kind == "timestamp_ntz" and shape.time.unit is None:
+        edge = "CAST(timestamp_seconds({}) AS timestamp_ntz)"
+    elif kind == "date" and shape.time.unit is None:
+        # A day belongs to the part that its midnight is in: the days around a part are enough.
+        edge = "CAST(timestamp_seconds({}) AS date)"
+        spans = tuple(Range(lo, hi + -(-_DAY // shape.length)) for lo, hi in spans)
+    elif base(kind) in NUMBERS and shape.time.unit is not None:
+        edge = "{}" if shape.time.unit == "seconds" else "{}000"
+    else:
+        return F.lit(True)
+    return F.expr(
+        " OR ".join(
+            f"({column} >= {edge.format(lo * shape.length)} AND {column} < {edge.format((hi + 1) * shape.length)})"
+            for lo, hi in spans
+        )
+    )

@@ -1,0 +1,1 @@
+"""One step: read pinned inputs, compute, stage, digest, commit."""

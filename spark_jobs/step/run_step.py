@@ -1,0 +1,256 @@
+"""One step of a view, from the lease to the ledger.
+
+    lease -> adopt -> pin -> compute and stage -> digest -> check -> commit the data -> commit the ledger
+
+Nothing is visible before the one Delta commit; a crash at any point leaves the table as it was, or
+an orphan that the next step adopts.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+
+from partwise import storage
+from partwise.checks.results import Checked
+from partwise.ledger.read.pin import Version
+from partwise.ledger.write.commit import Content
+from partwise.ledger.write.leases import Lease
+from partwise.parts import Parts
+from partwise.plan.walk import Walk
+from partwise.storage import File
+from partwise.storage import schema as schemas
+from spark_jobs.checks.view import checked_view, tell
+from spark_jobs.engine import Engine
+from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
+from spark_jobs.step import read
+from spark_jobs.step.compute import Computing, QueryFailed, explained, schema_of
+from spark_jobs.step.digest import EMPTY, digests, row_count
+from spark_jobs.step.many import Many, NotTogether
+from spark_jobs.step.settle import settle
+from spark_jobs.step.stage import stage
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a step did. `length` is that of the table's parts: by now the table itself may be gone."""
+
+    table: str
+    length: int
+    parts: Parts
+    changed: Parts
+    rows: int
+    reason: str
+    seconds: float
+    failed: dict[int, str] = field(default_factory=dict)
+    warned: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class Work:
+    """What a step has staged so far."""
+
+    contents: dict[int, Content] = field(default_factory=dict)
+    files: dict[str, tuple[File, ...]] = field(default_factory=dict)  # by staging try
+    holds: dict[str, Parts] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    checked: dict[int, Checked] = field(default_factory=dict)
+
+
+def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
+    """Compute what of `asked` (everything, by default) is due and ready. None: there was nothing to do.
+
+    Raises Busy if another job has the table, Conflict if another one committed first, DefinitionChanged if the ledger
+    has other definitions than the engine.
+    """
+    began = time.monotonic()
+    settle(engine, table)
+    graph = engine.definitions.graph()
+    if table not in graph.tables:
+        return None  # a helper that its view needs no longer
+    fingerprint = graph[table].fingerprint
+    with engine.leased(table) as held:
+        while pin := engine.ledger.pin(held, engine.now(), asked, fingerprint, engine.most_parts):
+            engine.passed("pinned")
+            computing = Computing(engine, pin, engine.open(table, pin.own))
+            try:
+                if _has_its_table(computing, held):
+                    return _carry_out(computing, held, began)
+            except (QueryFailed, storage.BadSchema) as why:
+                if is_infrastructure(why):
+                    raise
+                return _all_failed(computing, held, str(why), began)
+            finally:
+                computing.close()
+    return None
+
+
+def _has_its_table(computing: Computing, held: Lease) -> bool:
+    """Make the view's own table if this is its first step. False: it began anew for other columns, pin again.
+
+    INITIALIZE gives the columns and their types, if there is one; UPDATE must fit them.
+    """
+    engine, pin, own = computing.engine, computing.pin, computing.own
+    wanted = schema_of(computing.rows(pin.start if computing.view.initialize else pin.due.first))
+    if own is None:
+        computing.own = storage.create(engine.path(pin.table.name, pin.own.generation), wanted, name=pin.table.name)
+        engine.passed("made")
+        engine.ledger.adopt(held, [(0, None)], engine.now())
+        computing.pin = replace(pin, own=Version(pin.own.generation, 0))
+        engine.passed("created")
+    elif wanted != schemas.normal(own.schema):
+        engine.ledger.rebuild(held, engine.now())
+        return False
+    return True
+
+
+def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
+    pin, work = computing.pin, Work()
+    _compute(computing, work)
+    _tell_failures(computing, held, work)
+    changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
+    if work.contents:
+        _publish(computing, held, work, changed, began)
+    return _report(computing, work, changed, began)
+
+
+def _all_failed(computing: Computing, held: Lease, message: str, began: float) -> Report:
+    work = Work(failed=dict.fromkeys(computing.pin.due, message))
+    _tell_failures(computing, held, work)
+    return _report(computing, work, Parts(), began)
+
+
+def _tell_failures(computing: Computing, held: Lease, work: Work) -> None:
+    for j, message in work.failed.items():
+        kind = "check" if j in work.checked else "query"
+        computing.engine.ledger.fail(held, computing.pin, j, kind, message, computing.engine.now())
+    tell(computing, held, work.checked.values())
+
+
+def _report(computing: Computing, work: Work, changed: Parts, began: float) -> Report:
+    rows, parts = sum(content.rows for content in work.contents.values()), Parts.single(*work.contents)
+    table, reason = computing.pin.table, computing.pin.reason
+    warned = {j: found.message() for j, found in work.checked.items() if found.outcome == "warned"}
+    return Report(table.name, table.length, parts, changed, rows, reason, time.monotonic() - began, work.failed, warned)
+
+
+def _compute(computing: Computing, work: Work) -> None:
+    """Compute part after part, or many in one job where that can be done."""
+    many, walk = Many(computing), computing.pin.walk()
+    while parts := many.take(walk):
+        _try(computing, many, work, walk, parts)
+        for j in parts:
+            if j in work.checked and not work.checked[j].published:
+                walk.failed(j)
+            elif j in work.contents and not computing.pin.same(j, work.contents[j]):
+                walk.changed(j)
+
+
+def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[int]) -> None:
+    """Stage these parts; what fails together is tried again in smaller lots, so that only the bad parts fail."""
+    try:
+        _stage(computing, work, parts, many.rows(parts))
+        return
+    except NotTogether:
+        pass
+    except (*SPARK_ERRORS, QueryFailed, storage.BadSchema) as why:
+        if is_infrastructure(why):
+            raise
+        if len(parts) == 1:
+            if computing.many_rows(why):
+                _try(computing, many, work, walk, parts)
+            else:
+                _failed(computing, work, walk, parts[0], why)
+            return
+    for lot in many.smaller(parts):
+        if many.alone and any(j in work.failed for j in parts):
+            walk.failed(lot[0])  # it needs the one that failed
+        else:
+            _try(computing, many, work, walk, lot)
+
+
+def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:
+    known = isinstance(why, QueryFailed | storage.BadSchema)
+    work.failed[j] = str(why) if known else explained(why, computing.statement(j).placed)
+    walk.failed(j)
+
+
+def _stage(computing: Computing, work: Work, parts: list[int], rows: DataFrame) -> None:
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    name = _new_name()
+    try:
+        files = stage(rows, handle, name)
+        engine.passed("staged")
+        staged = read.staged(engine.spark, handle, files)
+        found = digests(staged, handle.schema, leave_out=computing.view.sketches)
+        engine.passed("digested")
+        contents = {j: Content(row_count(digest := found.get(j, EMPTY)), digest) for j in parts}
+        checked = checked_view(computing, staged, contents, work.contents)
+        engine.passed("checked")
+        bad = Parts.single(*(j for j, result in checked.items() if not result.published))
+        if bad and bad.count < len(parts):
+            name, files = _without(computing, name, files, bad)
+    except SPARK_ERRORS:
+        storage.discard(handle.path, name)
+        raise
+    # Only now: files of a try that failed must never be committed beside those of the next try.
+    work.checked |= checked
+    work.failed |= {j: checked[j].message() for j in bad}
+    if bad.count == len(parts):
+        storage.discard(handle.path, name)
+        return
+    work.files[name], work.holds[name] = files, Parts.single(*parts) - bad
+    for j in work.holds[name]:
+        work.contents[j] = contents[j]
+        computing.made[j] = files
+
+
+def _without(computing: Computing, name: str, files: tuple[File, ...], bad: Parts) -> tuple[str, tuple[File, ...]]:
+    """What was staged but for parts that failed their checks: nobody may ever read these."""
+    handle = computing.own
+    assert handle is not None
+    good = read.staged(computing.engine.spark, handle, files).where(~read.in_parts(bad))
+    again = _new_name()
+    try:
+        kept = stage(good, handle, again)
+    except SPARK_ERRORS:
+        storage.discard(handle.path, again)
+        raise
+    storage.discard(handle.path, name)
+    return again, kept
+
+
+def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, began: float) -> None:
+    """One Delta commit for everything that changed, then the ledger. Unchanged results are thrown away."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    entry, version = computing.pin.entry(work.contents), None
+    used = {name for name, parts in work.holds.items() if parts & changed}
+    for name in work.files.keys() - used:
+        storage.discard(handle.path, name)
+    if changed:
+        replaced = Parts.of(*(span for name in used for span in work.holds[name].ranges))
+        plan = storage.rewrite(handle, replaced)
+        adds = [file for name in used for file in work.files[name]]
+        kept = read.survivors(engine.spark, handle, plan)
+        if kept is not None:
+            name = _new_name()
+            adds += stage(kept, handle, name)
+            used.add(name)
+        engine.passed("ready")
+        version = storage.commit(handle, adds, plan.removed, {"kind": "step", "entry": entry.to_json()})
+    engine.passed("committed")
+    took = time.monotonic() - began
+    engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
+    engine.passed("recorded")
+    for name in used:
+        storage.finish(handle.path, name)
+
+
+def _new_name() -> str:
+    """Names one try to stage: never used twice."""
+    return uuid.uuid4().hex[:16]

@@ -1,0 +1,163 @@
+"""Before the first part of a window: count, choose how it is kept, and let the ledger know.
+
+    rows of the newest parts (the ledger knows them), groups of one pane (its query tells) -> strategy -> one transaction
+
+What was built is left alone: a view with parts is settled as it is. Where nothing can be counted yet it goes on by the
+query alone, and is looked at again before its next step.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlalchemy import bindparam, select
+
+from partwise.choose.settled import FOUND
+from partwise.choose.window import by_counts, is_worth_it
+from partwise.compile import Choice, WindowShape
+from partwise.definitions import View
+from partwise.ledger.database import Reading
+from partwise.ledger.read.pin import Pin, Version, version_of
+from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, tables_of, usual_rows
+from partwise.ledger.runs import existing
+from partwise.ledger.schema import part
+from partwise.ledger.write.lease_holding import is_dead
+from partwise.ledger.write.leases import Busy
+from partwise.parts import Parts
+from spark_jobs.engine import Engine
+from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
+from spark_jobs.step.compute import Computing, QueryFailed
+
+log = logging.getLogger("partwise.settle")
+
+_NEWEST = (
+    select(part.c.part).where(part.c.table == bindparam("t"), part.c.rows > 0).order_by(part.c.part.desc()).limit(200)
+)
+
+
+def settle(engine: Engine, table: str) -> None:
+    """Settle how the window is kept that this table belongs to, unless it is settled or none.
+
+    The engine goes on with the definitions as they are then. Raises DefinitionChanged if the ledger has others.
+    """
+    view = _window(engine, table)
+    if view is None or view.name in engine.settled:
+        return
+    with engine.ledger.database.reading() as r:
+        known, graph = settlements(r), engine.ledger.graph_at(r)
+        before, way = known.get(view.name), kept_as(graph, view.name)
+        same_query = before is not None and before.mark == view.mark
+        counted = before is not None and same_query and not before.again and before.rows is not None
+        built = counted or is_built(r, graph, view.name)
+    engine.catch_up(known)
+    if counted or (before is not None and same_query and built and not before.again):
+        engine.settled.add(view.name)
+        return
+    if not built:
+        wanted = _counted(engine, view)
+    elif before is not None and same_query and before.again:
+        wanted = _looked_at_again(engine, view, before)
+    else:
+        wanted = _as_it_is(view, way, before)
+    if wanted is None:
+        return
+    engine.passed("counted")
+
+    def still(r: Reading) -> bool:
+        same = settlements(r).get(view.name) == before
+        return same and is_built(r, engine.ledger.graph_at(r), view.name) == built
+
+    try:
+        done = _written(engine, wanted, still)
+        if not done and built and before is not None:  # parts would be lost by another way: it stays
+            done = _written(engine, replace(before, rows=wanted.rows, groups=wanted.groups, again=False), still)
+    except Busy:
+        return  # it goes on as it is, and is looked at again before its next step
+    if done:
+        engine.passed("settled")
+    engine.settled.add(view.name)
+    engine.catch_up()
+
+
+def _window(engine: Engine, table: str) -> View | None:
+    """The view that this table is, or serves, if there are several ways to keep it and nobody has asked for one."""
+    found = engine.definitions.usable.get(table)
+    served = found.helper_of or table if isinstance(found, View) else table
+    view = engine.definitions.tables.get(served)
+    wanted = isinstance(view, View) and view.shape is not None and view.strategy == "auto"
+    return view if isinstance(view, View) and wanted and engine.settling else None
+
+
+def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool]) -> bool:
+    now = engine.definitions
+    after = now.with_strategies({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
+    tables = (tables_of(definitions.graph(), wanted.view) for definitions in (now, after))
+    done = engine.ledger.settle(wanted, *tables, engine.now(), still, is_dead)
+    if done:
+        log.info("%s is kept by %s: %s", wanted.view, wanted.strategy, wanted.why)
+    return done
+
+
+def _as_it_is(view: View, way: str, before: Settlement | None) -> Settlement:
+    if before is not None and before.strategy == way:
+        return replace(before, mark=view.mark)
+    return Settlement(view.name, way, view.mark, FOUND)
+
+
+def _looked_at_again(engine: Engine, view: View, before: Settlement) -> Settlement | None:
+    """Another way only where it costs so much less that building everything again pays."""
+    found = _counted(engine, view)
+    if found is None or found.rows is None or view.shape is None:
+        return None
+    if is_worth_it(view.shape, found.rows, found.groups, before.strategy):
+        return found
+    return replace(before, rows=found.rows, groups=found.groups, again=False)
+
+
+def _counted(engine: Engine, view: View) -> Settlement | None:
+    assert view.shape is not None
+    with engine.ledger.database.reading() as r:
+        rows = usual_rows(r, view.shape.table)
+    if rows is None:
+        return None
+    try:
+        groups = _groups(engine, view, view.shape)
+    except (*SPARK_ERRORS, QueryFailed) as why:
+        if is_infrastructure(why):
+            raise
+        log.warning("%s: its groups cannot be counted: %s", view.name, why)
+        return None  # the step fails as well, and says where
+    choice = by_counts(view.shape, rows, groups)
+    return Settlement(view.name, choice.strategy, view.mark, choice.why, rows, groups)
+
+
+def _groups(engine: Engine, view: View, shape: WindowShape) -> int | None:
+    """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none."""
+    counting = replace(engine, definitions=engine.definitions.with_strategies({view.name: Choice("merge", "")}))
+    graph, found = counting.definitions.graph(), 0
+    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name and h.initialize is None]
+    with engine.ledger.database.reading() as r:
+        pane = _newest_pane(r, shape)
+        names = {name for helper in helpers for name in graph[helper.name].input_names}
+        versions, seq = {name: version_of(r, name) for name in names}, r.seq
+    if pane is None:
+        return None
+    for helper in helpers:
+        pin = Pin(seq, graph[helper.name], pane, Parts.single(pane), Parts(), Version(0, None), versions, {}, "counted")
+        computing = Computing(counting, pin, None)
+        try:
+            found += computing.rows(pane).count()
+        finally:
+            computing.close()
+    return found
+
+
+def _newest_pane(r: Reading, shape: WindowShape) -> int | None:
+    for p in r.on.execute(_NEWEST, {"t": shape.table}).scalars():
+        pane = p // shape.ratio
+        first, last = pane * shape.ratio, (pane + 1) * shape.ratio - 1
+        if existing(r, shape.table, first, last).count == shape.ratio:
+            return int(pane)
+    return None

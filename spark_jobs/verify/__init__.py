@@ -1,0 +1,1 @@
+"""Recomputation from the sources, independent of helpers and strategies."""

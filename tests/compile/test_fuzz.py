@@ -1,0 +1,82 @@
+"""Whatever stands in a query, the answer is a translation or a list of problems with places in the text."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from partwise.compile import Problem, QueryView, TranslationError, translate
+from tests.compile.test_golden import FOLDER, TABLES, settings_of
+
+SEEDS = sorted(FOLDER.rglob("*.sql"))
+WORDS = [
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    ".",
+    "*",
+    "+",
+    "-",
+    ">",
+    "=",
+    "a",
+    "b",
+    "n",
+    "1",
+    "''",
+    "'",
+    "`",
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "AND",
+    "OR",
+    "NOT",
+    "NULL",
+    "CASE",
+    "END",
+    "PREV(",
+    "WINDOW",
+    "PATTERN",
+    "AS",
+    "->",
+    "FILTER",
+    "OVER",
+    "--",
+    "/*",
+]
+
+
+@pytest.mark.parametrize("path", SEEDS, ids=lambda p: p.stem)
+def test_damaged_queries(path: Path) -> None:
+    rng = random.Random(path.stem)
+    text = path.read_text()
+    for _ in range(40):
+        words = text.split(" ")
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(words))
+            choice = rng.random()
+            if choice < 0.35:
+                del words[at : at + rng.randint(1, 2)]
+            elif choice < 0.7:
+                words.insert(at, rng.choice(WORDS))
+            else:
+                words[at] = rng.choice(words)
+            words = words or [""]
+        damaged = " ".join(words)
+        for problem in problems_of(replace(settings_of(text), query=damaged)):
+            assert 0 <= problem.offset <= len(damaged), damaged
+            assert problem.message, damaged
+
+
+def problems_of(view: QueryView) -> tuple[Problem, ...]:
+    try:
+        translate(view, TABLES)
+    except TranslationError as error:
+        return error.problems
+    return ()
