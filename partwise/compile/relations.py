@@ -1,8 +1,8 @@
 """A view's query as a relational tree: its key, what its inputs carry, and how its parts can be repaired.
 
-    recompute   always
-    keys        rows of the touched keys are computed again; for changes of references that carry a column
-    merge       changed rows are merged into what is published; for linear queries over exact types
+recompute   always
+keys        rows of the touched keys are computed again; for changes of references that carry a column
+merge       changed rows are merged into what is published; for linear queries over exact types
 """
 
 from __future__ import annotations
@@ -76,13 +76,29 @@ class Relation:
             return Repair("merge", True, (), "changed rows of the inputs are changed rows of the result")
         if not found.published:
             lacking = ", ".join(_partial(p.function, p.argument) for p in found.partials if p.column is None)
-            why = f"the result does not show {lacking}" if lacking else "HAVING, or a group that is not shown, hides rows"
+            why = (
+                f"the result does not show {lacking}" if lacking else "HAVING, or a group that is not shown, hides rows"
+            )
             return Repair("merge", False, found.groups, why, "group", None)
         return Repair("merge", True, found.groups, "partials of the changed rows are added to those of their groups")
 
 
 def _partial(function: str, argument: str) -> str:
     return "COUNT(*)" if function == "count_all" else f"{function.upper()}({argument})"
+
+
+def bad_repair(relations: Relations, view: View) -> str | None:
+    """Why the repair that a view's definition asks for is not exact, with the operator and its line; None if it is."""
+    relation = relations.of(view)
+    if relation is None or view.repair_by == "auto":
+        return None
+    found = relation.repair(view.repair_by)
+    if found.possible:
+        return None
+    where = ""
+    if found.start is not None and found.operator:
+        where = f" ({found.operator}, line {relation.statement.placed.at(found.start).line})"
+    return f"repair by {found.by} is not exact for {view.name}: {found.why}{where}"
 
 
 class Relations:
@@ -132,7 +148,9 @@ class Relations:
             if here is None:
                 return None
             found = here if found is None else _in_both(found, here)
-        if found is None or (view.columns is not None and [c.lower() for c in view.columns] != [*map(str.lower, found.columns)]):
+        if found is None or (
+            view.columns is not None and [c.lower() for c in view.columns] != [*map(str.lower, found.columns)]
+        ):
             return None
         declared = {c.lower(): kind for c, kind in {**view.types, **self._stored.get(name, {})}.items()}
         return Known({c: declared.get(c.lower(), kind) for c, kind in found.columns.items()}, found.key)

@@ -135,6 +135,7 @@ def _generated(made: GeneratedView, view: View, here: Place) -> View:
         initialize=statement(made.initialize, "i"),
         update=statement(made.update, "j"),
         repair=view.repair,
+        repair_by="auto" if view.repair_by == "merge" else view.repair_by,
         engine=view.engine,
         patience=view.patience,
         timeout=view.timeout,

@@ -128,10 +128,29 @@ class Reading:
                 self.problems += problems_of(entry, catalog)
             except Exception as why:
                 self.problems.append(entry.report(entry.node, "internal", _fault(why), _FAULT_HINT))
+        self.problems += self._repairs(tables, helpers)
         unique = {(*p.order, p.hint): p for p in self.problems}
         self.problems = sorted(unique.values(), key=lambda p: p.order)
         shown_tables = {definition.name: definition for definition in tables.values()}
         return Definitions(shown_tables, helpers, tuple(self.problems), self._broken())
+
+    def _repairs(self, tables: dict[str, Definition], helpers: dict[str, View]) -> list[Problem]:
+        """Ways to repair that were chosen in the definition and would not be exact."""
+        wanted = [
+            e for e in self.entries if isinstance(e.definition, View) and e.definition.repair_by in ("keys", "merge")
+        ]
+        if not wanted:
+            return []  # trees cost time, and hardly any definition asks for one
+        from partwise.compile.relations import Relations, bad_repair
+
+        relations, broken = Relations({**tables, **helpers}), self._broken()
+        found = []
+        for entry in wanted:
+            view = tables.get(entry.definition.name.lower())
+            if isinstance(view, View) and view.name.lower() not in broken and (why := bad_repair(relations, view)):
+                at = entry.node.walk(("repair", "by"))[1] or entry.node
+                found.append(entry.report(at, "bad-repair", why, "use auto, which takes what is exact, or recompute"))
+        return found
 
     def _broken(self) -> frozenset[str]:
         return frozenset(p.table.lower() for p in self.problems if p.severity == "error" and p.table is not None)

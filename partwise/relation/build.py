@@ -169,7 +169,8 @@ class Builder:
         return env
 
     def _limited(self, q: exp.Expr, node: Node) -> Node:
-        return self.placed(Limit(node), q) if q.args.get("limit") or q.args.get("offset") else node
+        limit = q.args.get("limit") or q.args.get("offset")
+        return node if limit is None else self.placed(Limit(node), limit if place(limit)[0] else q)
 
     def _set(self, q: exp.SetOperation, env: Environment) -> tuple[Node, Output]:
         _only(q, "this expression distinct with_ order limit offset")

@@ -13,6 +13,7 @@ from partwise.tables import Graph, Input
 
 if TYPE_CHECKING:
     from partwise.compile import Choice
+    from partwise.compile.relations import Relation, Relations
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.strategies import Settlement
 
@@ -43,6 +44,7 @@ class Explained:
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
+    relation: Relation | None = None
 
 
 def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int | None, now: float) -> list[Explained]:
@@ -51,12 +53,20 @@ def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int
     served = graph[name].helper_of or name
     names = [n for n in graph.order if n == served or graph[n].helper_of == served]
     answer = _answer(snapshot, definitions, served)
+    relations = _relations(definitions)
     found = []
     for each in names if graph[name].helper_of is None else [name]:
         view = definitions.usable.get(each)
         if isinstance(view, View):
-            found.append(_explain(snapshot, view, part, now, answer if each == served else None))
+            item = _explain(snapshot, view, part, now, answer if each == served else None)
+            found.append(replace(item, relation=relations.of(view)))
     return found
+
+
+def _relations(definitions: Definitions) -> Relations:
+    from partwise.compile.relations import Relations
+
+    return Relations({**definitions.tables, **definitions.helpers})
 
 
 def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None) -> Explained:

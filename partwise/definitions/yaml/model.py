@@ -107,8 +107,25 @@ class LateRule(_Strict):
     )
 
 
+class RepairRule(_Strict):
+    """What happens when late data make parts stale, and how they are repaired."""
+
+    when: Literal["automatic", "manual"] = Field(
+        "automatic", description="Repair at once, or wait for `partwise backfill`."
+    )
+    by: Literal["auto", "recompute", "keys", "merge"] = Field(
+        "auto",
+        description="`recompute` the part; compute the rows of the touched `keys` again; `merge` the changed rows into the "
+        "part; or `auto`, whichever costs least. One that is not exact for the query is an error. See "
+        "[repairs](../repairs.md).",
+    )
+
+
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
 _Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
+_Repair = Annotated[
+    Annotated[Literal["automatic", "manual"], Tag("text")] | Annotated[RepairRule, Tag("map")], Discriminator(_shape)
+]
 _Files = Annotated[Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")], Discriminator(_shape)]
 _Checks: Any = Field(
     default_factory=list,
@@ -224,9 +241,10 @@ class ViewDocument(_Strict):
         False, description="For windows: also show windows that are not complete yet, with a column that says so."
     )
     keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
-    repair: Literal["automatic", "manual"] = Field(
+    repair: _Repair = Field(
         "automatic",
-        description="What happens when late data make parts stale: recompute, or wait for `partwise backfill`.",
+        description="What happens when late data make parts stale: repair them, or wait for `partwise backfill`. Or "
+        "`{when: automatic, by: auto}`, which also says how.",
     )
     engine: Literal["connect", "submit"] | None = Field(
         None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."
@@ -255,4 +273,4 @@ DOCUMENTS: dict[str, type[Document]] = {
     "view": ViewDocument,
 }
 #: Maps inside documents, by key: to say what may stand in them.
-INNER: dict[str, type[BaseModel]] = {"time": TimeColumn, "close": CloseRule, "late": LateRule}
+INNER: dict[str, type[BaseModel]] = {"time": TimeColumn, "close": CloseRule, "late": LateRule, "repair": RepairRule}
