@@ -60,7 +60,14 @@ def other(e: exp.Expr, scope: Scope, known: Known = no_others) -> Other:
         if found is not None:
             columns |= columns_of(found)
             sure = sure and not (isinstance(found, Other) and not found.sure)
-    return Other(columns, _text(e), sure)
+    return Other(columns, _text(e), sure, _type(e, scope) if sure and known is no_others else None)
+
+
+def _type(e: exp.Expr, scope: Scope) -> str | None:
+    """Spark's type of an expression, where it is certain: exact sums need it."""
+    from partwise.sql.types.known import type_of
+
+    return normal(type_of(e, scope.types()))
 
 
 def conjuncts(condition: exp.Expr | None, scope: Scope, known: Known = no_others) -> tuple[Conjunct, ...]:

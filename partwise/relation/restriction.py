@@ -58,6 +58,12 @@ def restriction(
     return Restriction(sets, filters)
 
 
+def to_columns(carried: Mapping[int, Carried], columns: tuple[str, ...]) -> Restriction:
+    """A restriction to values of these columns that are known already."""
+    filters = {n: (tuple((c, found[c]) for c in columns if c in found),) for n, found in carried.items()}
+    return Restriction((Touched(columns, {}),), {n: by for n, by in filters.items() if all(by)})
+
+
 def _chosen(columns: list[str], key: Collection[str], weights: Mapping[str, int]) -> tuple[str, ...]:
     """Columns of the key first, then those that most references carry."""
     best = sorted(columns, key=lambda c: (c not in key, -weights[c]))

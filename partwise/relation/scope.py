@@ -31,6 +31,14 @@ class Scope:
     outer: Scope | None = None
     by_name: bool = False  # a star would not be all columns in order: USING, or a side that joins hide
 
+    def types(self) -> dict[str, str | None]:
+        """Types by name; None for names that two relations have."""
+        found: dict[str, str | None] = {}
+        for relation in self.relations:
+            for name, expr in relation.columns:
+                found[name.lower()] = expr.type if name.lower() not in found else None
+        return found
+
     def find(self, column: exp.Column) -> Expr | None:
         names = [part.name.lower() for part in column.parts]
         if len(names) > 2:
