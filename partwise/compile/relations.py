@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from partwise.definitions.definitions import Definition, Statement, View
+from partwise.compile.program import Program, Runnable
+from partwise.definitions.definitions import Statement
 from partwise.relation import Carried, Delta, Known, Tree, build, carried, delta, key
 
 By = Literal["recompute", "keys", "merge"]
@@ -87,12 +88,12 @@ def _partial(function: str, argument: str) -> str:
     return "COUNT(*)" if function == "count_all" else f"{function.upper()}({argument})"
 
 
-def bad_repair(relations: Relations, view: View) -> str | None:
+def bad_repair(relations: Relations, view: Runnable) -> str | None:
     """Why the repair that a view's definition asks for is not exact, with the operator and its line; None if it is."""
-    relation = relations.of(view)
-    if relation is None or view.repair_by == "auto":
+    if view.written.repair_by == "auto":
         return None
-    found = relation.repair(view.repair_by)
+    relation = relations.of(view)
+    found = relation.repair(view.written.repair_by)
     if found.possible:
         return None
     where = ""
@@ -104,15 +105,14 @@ def bad_repair(relations: Relations, view: View) -> str | None:
 class Relations:
     """Trees of the views of a workspace; `stored` are the columns of tables that exist, which know all their types."""
 
-    def __init__(self, tables: Mapping[str, Definition], stored: Mapping[str, Mapping[str, str]] | None = None) -> None:
-        self._tables = {name.lower(): table for name, table in tables.items()}
+    def __init__(self, program: Program, stored: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        self._program = program
+        self._tables = {name.lower(): table for name, table in program.usable.items()}
         self._stored = {name.lower(): columns for name, columns in (stored or {}).items()}
         self._found: dict[str, Known | None] = {}
 
-    def of(self, view: View) -> Relation | None:
-        """The tree of a view's UPDATE; None if it has none."""
-        if view.update is None:
-            return None
+    def of(self, view: Runnable) -> Relation:
+        """The tree of a view's UPDATE."""
         own = self._known(view.name.lower(), 0)
         tree = self._tree(view.update, 0)
         return Relation(tree, own.key if own is not None and own.key else key(tree), view.update)
@@ -130,7 +130,7 @@ class Relations:
         if name not in self._found and depth <= _DEEPEST:
             self._found[name] = None  # whoever asks while this is found out learns nothing
             table = self._tables.get(name)
-            if isinstance(table, View):
+            if isinstance(table, Runnable):
                 self._found[name] = self._of_view(table, depth)
             elif table is not None:
                 columns: Mapping[str, str | None] = self._stored.get(name) or dict(table.columns)
@@ -138,7 +138,7 @@ class Relations:
                 self._found[name] = Known(columns, declared) if columns else None
         return self._found.get(name)
 
-    def _of_view(self, view: View, depth: int) -> Known | None:
+    def _of_view(self, view: Runnable, depth: int) -> Known | None:
         """As INITIALIZE, or UPDATE without one, gives them; the key only if UPDATE keeps it."""
         found: Known | None = None
         name = view.name.lower()
@@ -148,11 +148,12 @@ class Relations:
             if here is None:
                 return None
             found = here if found is None else _in_both(found, here)
-        if found is None or (
-            view.columns is not None and [c.lower() for c in view.columns] != [*map(str.lower, found.columns)]
-        ):
+        compiled = self._program.views.get(view.name)
+        names = None if compiled is None else compiled.columns
+        if found is None or (names is not None and [c.lower() for c in names] != [*map(str.lower, found.columns)]):
             return None
-        declared = {c.lower(): kind for c, kind in {**view.types, **self._stored.get(name, {})}.items()}
+        types = {} if compiled is None else compiled.types
+        declared = {c.lower(): kind for c, kind in {**types, **self._stored.get(name, {})}.items()}
         return Known({c: declared.get(c.lower(), kind) for c, kind in found.columns.items()}, found.key)
 
 

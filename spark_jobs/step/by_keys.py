@@ -67,7 +67,7 @@ class Repairs:
         view, pin = self.computing.view, self.computing.pin
         pasts = [Past(past.parts & Parts.single(*parts), past.inputs) for past in pin.past]
         covered = sum(past.parts.count for past in pasts)
-        wanted = self.computing.engine.repair_by or view.repair_by
+        wanted = self.computing.engine.repair_by or view.written.repair_by
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
         if wanted == "recompute" or covered < len(parts) or view.initialize is not None or pin.table.self_references:
             return None
@@ -82,7 +82,7 @@ class Repairs:
     def _touching(self, parts: Parts, pasts: list[Past], wanted: str) -> Touching | None:
         relation = self._relation
         found = self._changes(pasts)
-        if relation is None or found is None:
+        if found is None:
             return None
         moved = {n: some for n, changes in found.items() if (some := [c for c in changes if c])}
         if not moved:
@@ -114,7 +114,6 @@ class Repairs:
 
     def _merging(self, moved: Mapping[int, list[Changed]]) -> Merging | None:
         """Changed rows can be merged if one reference changed, and the groups can be named."""
-        assert self._relation is not None
         if len(moved) != 1 or not self._relation.repair("merge").possible:
             return None
         groups = self._relation.delta.groups or ()
@@ -126,26 +125,24 @@ class Repairs:
     # -- what is known of the query
 
     @cached_property
-    def _relation(self) -> Relation | None:
+    def _relation(self) -> Relation:
         """With the types that the inputs really have."""
         definitions = self.computing.engine.definitions
         stored: dict[str, Mapping[str, str]] = {}
         for name in self.computing.pin.inputs:
             if (handle := self.computing.handle(name)) is not None:
                 stored[name] = columns_of(handle)
-        return Relations({**definitions.tables, **definitions.helpers}, stored).of(self.computing.view)
+        return Relations(definitions, stored).of(self.computing.view)
 
     @cached_property
     def _carried(self) -> dict[int, dict[str, str]]:
         """Without columns whose values do not travel, or that the table stores as another type than the query gives."""
-        assert self._relation is not None
         found = self._relation.carried.items()
         return {n: {c: sql for c, sql in columns.items() if c in self._followed} for n, columns in found}
 
     @cached_property
     def _followed(self) -> set[str]:
         """Columns of the result whose values can be named to Spark."""
-        assert self._relation is not None
         assert self.computing.own is not None
         tree, stored = self._relation.tree, columns_of(self.computing.own)
         kinds = dict(zip(tree.names, tree.types, strict=True))
@@ -154,9 +151,7 @@ class Repairs:
     # -- what changed
 
     def _references(self) -> tuple[FoundReference, ...]:
-        update = self.computing.view.update
-        assert update is not None
-        return update.found.tables
+        return self.computing.view.update.found.tables
 
     def _changes(self, pasts: list[Past]) -> dict[int, list[Changed]] | None:
         """By occurrence in the text; None where it cannot be told."""
