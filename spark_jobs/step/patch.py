@@ -77,7 +77,9 @@ def make_patch(computing: Computing, many: Many, touching: Touching, name: str) 
     if merging is not None:
         _guard(computing, many, touching, staged)
     new = digests(staged, handle.schema, leave_out=leave_out)
-    found = digests_by_file(touching.keys.inside(old), handle.schema, leave_out=leave_out) if touching.keys else []
+    found: list[tuple[int, str, str]] = []
+    if touching.keys and handle.files_of(parts):
+        found = digests_by_file(touching.keys.inside(old), handle.schema, leave_out=leave_out)
     gone: dict[int, str] = {}
     for j, _, digest in found:
         gone[j] = replaced(gone.get(j, EMPTY), EMPTY, digest)

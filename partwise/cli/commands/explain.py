@@ -27,6 +27,9 @@ def command(
 ) -> None:
     """The definition as it runs: generated helpers and SQL, what part j requires, what it feeds, strategy and why.
 
+    Also the query as a tree, with its key, which columns each reference carries, and which repairs of stale parts are
+    exact.
+
     \b
     Example:
       partwise explain high_loss
