@@ -88,7 +88,8 @@ class Repairs:
         if not moved:
             return None  # something else made the part stale
         plan = restriction(self._carried, moved, relation.key or ())
-        merging = self._merging(moved)
+        # Parts that were computed at different times miss different rows.
+        merging = self._merging(moved) if len(pasts) == 1 else None
         figures = self._figures(parts, moved, plan)
         possible = [by for by, way in (("keys", plan), ("merge", merging)) if way is not None]
         if not possible or figures is None:

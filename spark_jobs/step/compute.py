@@ -168,6 +168,8 @@ class Computing:
         if self.filtered is not None:
             wanted = None if found.reference is None else Parts.of(found.reference.requires(j))
             rows = self._input(self.spelled(found.table), wanted, among.tables.index(found))
+            # What a repair reads instead may be that of several parts.
+            rows = rows if wanted is None else rows.where(read.in_parts(wanted))
             return self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
         table = self.spelled(found.table)
         span = None if found.reference is None else found.reference.requires(j)
