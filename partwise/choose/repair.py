@@ -8,9 +8,14 @@ correctness.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from partwise.relation.restriction import restriction
+
+if TYPE_CHECKING:
+    from partwise.compile.relations import Relation
 
 By = Literal["recompute", "keys", "merge"]
 
@@ -73,3 +78,31 @@ def choose(wanted: str, figures: Figures, possible: Collection[str] = ("keys",))
     if best == "recompute":
         return Decision("recompute", "less work than any other repair", found)
     return Decision(best, f"about {found['recompute'] / found[best]:.1f} times less work than recomputing", found)
+
+
+def foreseen(
+    relation: Relation, usual: Callable[[str], int | None], name: str, part: int, wanted: str
+) -> Decision | None:
+    """What would be chosen for one late row in the first reference to parts, by the usual rows of parts.
+
+    None while there are no parts to count, or where every change is recomputed anyway.
+    """
+    tables, result = relation.statement.found.tables, usual(name)
+    first = next((n for n, table in enumerate(tables) if table.reference is not None), None)
+    rows: dict[int, int] = {}
+    for n, table in enumerate(tables):
+        span = None if table.reference is None else table.reference.requires(part)
+        rows[n] = (usual(table.table) or 0) * (1 if span is None else span.hi - span.lo + 1)
+    if first is None or result is None or not rows[first]:
+        return None
+    plan = restriction(relation.carried, [first], relation.key or ())
+    possible = [by for by, can in (("keys", plan is not None), ("merge", relation.repair("merge").possible)) if can]
+    filtered = plan.filters if plan is not None else {}
+    figures = Figures(
+        carrying=sum(count for n, count in rows.items() if n in filtered),
+        whole=sum(count for n, count in rows.items() if n not in filtered),
+        result=result,
+        changed=1,
+        joined=sum(count for n, count in rows.items() if n != first),
+    )
+    return choose(wanted, figures, possible) if possible else None

@@ -78,6 +78,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _code("  which is, for parts :first to :last, rows coming with their part as __j", view.single_pass)
     if item.relation is not None:
         _show_relation(item.relation, view.written.repair_by)
+        if item.repair:
+            say(f"  for one late row: {item.repair}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -185,6 +187,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "notes": list(item.notes),
         "many_parts": item.many,
         **_relation_json(item.relation),
+        "repair": item.repair or None,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

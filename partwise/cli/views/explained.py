@@ -45,6 +45,7 @@ class Explained:
     notes: tuple[str, ...] = ()
     many: str = ""
     relation: Relation | None = None
+    repair: str = ""  # what would be chosen for one late row, and why
 
 
 def explained(snapshot: Snapshot, program: Program, name: str, part: int | None, now: float) -> list[Explained]:
@@ -59,8 +60,25 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
         view = program.usable.get(each)
         if isinstance(view, Runnable):
             item = _explain(snapshot, view, part, now, answer if each == served else None)
-            found.append(replace(item, relation=relations.of(view)))
+            relation = relations.of(view)
+            chosen = _repair(snapshot, view, relation, item.example)
+            found.append(replace(item, relation=relation, repair=chosen))
     return found
+
+
+def _repair(snapshot: Snapshot, view: Runnable, relation: Relation, part: int) -> str:
+    from partwise.choose.repair import foreseen
+    from partwise.ledger.records.strategies import usual_rows
+
+    def usual(name: str) -> int | None:
+        table = next((t for t in snapshot.graph.tables if t.lower() == name.lower()), name)
+        return usual_rows(snapshot.r, table)
+
+    # Parts of these are always computed again.
+    if view.initialize is not None or snapshot.graph[view.name].self_references:
+        return "recompute: the view has INITIALIZE, or reads itself"
+    found = foreseen(relation, usual, view.name, part, view.written.repair_by)
+    return "" if found is None else f"{found.by}: {found.why}"
 
 
 def _relations(program: Program) -> Relations:
