@@ -81,10 +81,11 @@ def test_every_shape_of_query(spark: SparkSession, tmp_path: Path) -> None:
     used: dict[str, set[str]] = {}
     rows = space.rows("m")
     changes: list[dict[int, list[Any]]] = [
-        {BASE + 1: [*rows[BASE + 1], row(BASE + 1, rng, k="a")]},
-        {BASE + 2: [*rows[BASE + 2][1:], row(BASE + 2, rng, k="new")], BASE: rows[BASE][3:]},
-        {BASE + 1: []},
-        {BASE + 3: [*rows[BASE + 3], row(BASE + 3, rng, k=None, g=None)]},
+        {
+            BASE + 1: [*rows[BASE + 1], row(BASE + 1, rng, k="a")],
+            BASE + 3: [*rows[BASE + 3], row(BASE + 3, rng, k=None, g=None)],
+        },
+        {BASE + 2: [*rows[BASE + 2][1:], row(BASE + 2, rng, k="new")], BASE: rows[BASE][3:], BASE + 1: []},
     ]
     for change in changes:
         space.replace("m", change)
