@@ -8,7 +8,7 @@ merge       changed rows are merged into what is published; for linear queries o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -17,6 +17,7 @@ from partwise.definitions.definitions import Statement
 from partwise.relation import Carried, Delta, Known, Tree, build, carried, delta, key
 
 By = Literal["recompute", "keys", "merge"]
+_BEGINS = "parts of a view with initialize are always computed again"
 #: A view whose inputs are nested deeper than this has no known key.
 _DEEPEST = 50
 
@@ -40,6 +41,7 @@ class Relation:
     tree: Tree
     key: tuple[str, ...] | None
     statement: Statement
+    begins: bool = False  # whether it has INITIALIZE: which of the two queries made a part cannot be seen from the part
 
     @cached_property
     def carried(self) -> dict[int, Carried]:
@@ -51,7 +53,10 @@ class Relation:
 
     @cached_property
     def repairs(self) -> tuple[Repair, ...]:
-        return (Repair("recompute", True, (), "always exact"), self._by_keys(), self._by_merging())
+        found: tuple[Repair, ...] = (self._by_keys(), self._by_merging())
+        if self.begins:
+            found = tuple(replace(r, possible=False, why=_BEGINS, start=None) if r.possible else r for r in found)
+        return (Repair("recompute", True, (), "always exact"), *found)
 
     def repair(self, by: str) -> Repair:
         return next(found for found in self.repairs if found.by == by)
@@ -99,7 +104,7 @@ def bad_repair(relations: Relations, view: Runnable) -> str | None:
     where = ""
     if found.start is not None and found.operator:
         where = f" ({found.operator}, line {relation.statement.placed.at(found.start).line})"
-    return f"repair by {found.by} is not exact for {view.name}: {found.why}{where}"
+    return f"repair by {found.by} is not {'possible' if found.why == _BEGINS else 'exact'} for {view.name}: {found.why}{where}"
 
 
 class Relations:
@@ -115,7 +120,8 @@ class Relations:
         """The tree of a view's UPDATE."""
         own = self._known(view.name.lower(), 0)
         tree = self._tree(view.update, 0)
-        return Relation(tree, own.key if own is not None and own.key else key(tree), view.update)
+        found = own.key if own is not None and own.key else key(tree)
+        return Relation(tree, found, view.update, view.initialize is not None)
 
     def _tree(self, statement: Statement, depth: int, own: tuple[str, Known] | None = None) -> Tree:
         def known(name: str) -> Known | None:

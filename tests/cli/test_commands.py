@@ -409,9 +409,11 @@ class TestExplainRelation:
         assert view["key"] == ["src"]
         assert [(r["by"], r["possible"], r["columns"]) for r in view["repairs"]] == [
             ("recompute", True, []),
-            ("keys", True, ["src"]),
+            ("keys", False, ["src"]),
             ("merge", False, []),
         ]
+        panes = run("explain", "worst_ten_minutes", "--json").json["views"][0]
+        assert [r["by"] for r in panes["repairs"] if r["possible"]] == ["recompute", "keys"]
         join = view["tree"]["inputs"][0]
         assert join["operator"] == "full join"
         assert join["inputs"][0] == {

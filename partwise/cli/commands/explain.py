@@ -98,7 +98,7 @@ def _show_relation(relation: Relation, wanted: str) -> None:
     say("repairs:" if wanted == "auto" else f"repairs (by {wanted}, as the definition says):")
     for found in relation.repairs:
         columns = f" of {', '.join(found.columns)}" if found.columns and found.possible else ""
-        say(f"  {found.by}{columns}: {'' if found.possible else 'not exact, '}{found.why}")
+        say(f"  {found.by}{columns}: {'' if found.possible else 'no, '}{found.why}")
 
 
 def _key_text(key: tuple[str, ...] | None) -> str:

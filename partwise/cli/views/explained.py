@@ -74,9 +74,8 @@ def _repair(snapshot: Snapshot, view: Runnable, relation: Relation, part: int) -
         table = next((t for t in snapshot.graph.tables if t.lower() == name.lower()), name)
         return usual_rows(snapshot.r, table)
 
-    # Parts of these are always computed again.
-    if view.initialize is not None or snapshot.graph[view.name].self_references:
-        return "recompute: the view has INITIALIZE, or reads itself"
+    if relation.begins:
+        return ""
     found = foreseen(relation, usual, view.name, part, view.written.repair_by)
     return "" if found is None else f"{found.by}: {found.why}"
 
