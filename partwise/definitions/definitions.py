@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place, Placed
+from partwise.plan.refresh import Refresh
 from partwise.sql.references import FoundReferences
 from partwise.tables import Start
 
@@ -125,6 +126,7 @@ class View:
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"
     repair_by: Literal["auto", "recompute", "keys", "merge"] = "auto"
+    refresh: Refresh | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

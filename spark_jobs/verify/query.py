@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from partwise.compile.parse import Query, parse
 from partwise.compile.select import Formula, select
 from partwise.definitions import Source, View
+from partwise.object_store import spark_path
 from partwise.parts import Range
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns
@@ -95,7 +96,7 @@ class _Pattern:
         if not parts:
             return
         rows = self._rows(Range(first * ratio, (parts[-1] + 1) * ratio - 1), ratio)
-        rows.write.parquet(f"{checking.scratch}/{view.name}__rows")
+        rows.write.parquet(spark_path(f"{checking.scratch}/{view.name}__rows"))
         rows = checking.spark.read.parquet(literal(f"{checking.scratch}/{view.name}__rows"))
         for at in range(0, len(parts), _AT_ONCE):
             some = parts[at : at + _AT_ONCE]

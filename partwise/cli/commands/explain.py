@@ -80,6 +80,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _show_relation(item.relation, view.written.repair_by)
         if item.repair:
             say(f"  for one late row: {item.repair}")
+    if item.refresh:
+        say(f"refresh: {item.refresh}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -188,6 +190,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "many_parts": item.many,
         **_relation_json(item.relation),
         "repair": item.repair or None,
+        "refresh": item.refresh or None,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from partwise.compile.program import CompiledView, Program, Runnable
-from partwise.parts import FOREVER, Parts, part_text
+from partwise.parts import FOREVER, Parts, duration_text, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
 from partwise.tables import Graph, Input
@@ -46,6 +46,7 @@ class Explained:
     many: str = ""
     relation: Relation | None = None
     repair: str = ""  # what would be chosen for one late row, and why
+    refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
 def explained(snapshot: Snapshot, program: Program, name: str, part: int | None, now: float) -> list[Explained]:
@@ -116,7 +117,44 @@ def _explain(snapshot: Snapshot, view: Runnable, part: int | None, now: float, a
         advice=answer.advice if answer else "",
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
+        refresh=_refresh(graph, view.name),
     )
+
+
+def _refresh(graph: Graph, name: str) -> str:
+    """`every 10 minutes; at most 1 hour 10 minutes behind: a 1 hour, b 10 minutes`."""
+    from partwise.plan import refresh
+
+    policy = graph[name].refresh
+    path = _slowest_path(graph, name)
+    if not path:
+        return ""
+    total = f"at most {_lasting(sum(late for _, late in path))} behind"
+    said = f"{total}: {', '.join(f'{each} {_lasting(late)}' for each, late in path)}" if len(path) > 1 else total
+    return said if policy is None else f"{refresh.text(policy)}; {said}"
+
+
+def _slowest_path(graph: Graph, name: str) -> list[tuple[str, float]]:
+    """Views with a refresh policy between the sources and this one, by the way that takes the longest."""
+    found: list[tuple[str, float]] = []
+    at: str | None = name
+    while at is not None:
+        table = graph[at]
+        above = [other for other in table.input_names if other in graph.tables]
+        if table.refresh is not None and table.family not in dict(found):
+            found.append((table.family, table.refresh.longest))
+        at = max(above, key=lambda other: graph.behind[other], default=None)
+    return found[::-1]
+
+
+def _lasting(seconds: float) -> str:
+    """`1 hour 10 minutes`."""
+    said, left = [], int(seconds)
+    for unit in (86400, 3600, 60, 1):
+        if count := left // unit:
+            said.append(duration_text(unit * count))
+            left -= unit * count
+    return " ".join(said[:2])
 
 
 def _many(view: Runnable, reads_itself: bool) -> str:

@@ -16,9 +16,9 @@ from partwise.ledger.records.writers import Writer, writers
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, open_part, part, revision, version
 from partwise.parts import FOREVER, Parts, Range
-from partwise.plan.model import Cause, Failure, WaitsFor
+from partwise.plan.model import Cause, Deferred, Failure, WaitsFor
 from partwise.plan.next import Need, needs_of, through_helpers
-from partwise.plan.planner import held_inputs, waits_for
+from partwise.plan.planner import as_deferred, held_inputs, waits_for
 from partwise.plan.reach import fed, fed_self, first_part
 from partwise.tables import Table
 
@@ -103,6 +103,7 @@ class PartHistory:
     revisions: tuple[Revision, ...]
     failure: Failure | None
     feeds: tuple[Feeds, ...]
+    deferred: Deferred | None = None
 
 
 def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistory:
@@ -154,6 +155,7 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         if failed is None
         else Failure(failed.kind, failed.pin, failed.attempts, failed.retry_at, failed.at, failed.message),
         feeds=tuple(_feeds(snapshot, table, p)),
+        deferred=as_deferred(snapshot.facts, look, snapshot.now) if look and state == "deferred" else None,
     )
 
 
