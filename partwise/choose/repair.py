@@ -63,6 +63,11 @@ def costs(figures: Figures) -> dict[By, float]:
     }
 
 
+def is_small(read: int, result: int) -> bool:
+    """Whether computing parts again takes less than the jobs of any other repair."""
+    return read + WRITTEN * result <= FIXED
+
+
 def choose(wanted: str, figures: Figures, possible: Collection[str] = ("keys",)) -> Decision:
     """`wanted` is what the definition says; `possible` are the repairs that are exact for this change."""
     found = {by: cost for by, cost in costs(figures).items() if by == "recompute" or by in possible}
@@ -72,7 +77,7 @@ def choose(wanted: str, figures: Figures, possible: Collection[str] = ("keys",))
     if figures.changed > MOST_CHANGED * max(1, figures.read):
         share = 100 * figures.changed / max(1, figures.read)
         return Decision("recompute", f"{share:.0f} % of the rows that it reads changed", found)
-    if found["recompute"] <= FIXED:
+    if is_small(figures.read, figures.result):
         return Decision("recompute", f"{figures.read:,} rows are computed quicker than touched keys are found", found)
     best = min(found, key=lambda by: found[by])
     if best == "recompute":

@@ -9,14 +9,14 @@ against it (an input that carries nothing, files that are gone, too many keys) l
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.choose.repair import Decision, Figures, choose
+from partwise.choose.repair import Decision, Figures, choose, is_small
 from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
 from partwise.parts import Parts
@@ -71,6 +71,8 @@ class Repairs:
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
         if wanted == "recompute" or covered < len(parts) or view.initialize is not None or pin.table.self_references:
             return None
+        if wanted == "auto" and is_small(sum(self._rows(Parts.single(*parts)).values()), self._result(parts)):
+            return None  # before the query is looked at, which takes time as well
         try:
             return self._touching(Parts.single(*parts), [past for past in pasts if past.parts], wanted)
         except (StorageError, *SPARK_ERRORS) as why:
@@ -172,25 +174,31 @@ class Repairs:
         return found
 
     def _figures(self, parts: Parts, moved: Mapping[int, list[Changed]], plan: Restriction | None) -> Figures | None:
-        rows: dict[int, int] = {}
-        for n, reference in enumerate(self._references()):
-            handle = self.computing.handle(self.computing.spelled(reference.table))
-            assert handle is not None
-            wanted = _wanted(reference, parts)
-            files = handle.files if wanted is None else handle.files_of(wanted)
-            rows[n] = sum(file.rows or 0 for file in files)
+        rows = self._rows(parts)
         most = [c.most_rows for changes in moved.values() for c in changes]
         if None in most:
             return None
         filtered = plan.filters if plan is not None else {}
-        before = self.computing.pin.before
         return Figures(
             carrying=sum(count for n, count in rows.items() if n in filtered),
             whole=sum(count for n, count in rows.items() if n not in filtered),
-            result=sum(before[j].rows for j in parts),
+            result=self._result(parts),
             changed=sum(m or 0 for m in most),
             joined=sum(count for n, count in rows.items() if n not in moved),
         )
+
+    def _rows(self, parts: Parts) -> dict[int, int]:
+        """Rows in the files that a reference reads, by its number."""
+        rows: dict[int, int] = {}
+        for n, reference in enumerate(self._references()):
+            handle, wanted = self.computing.handle(self.computing.spelled(reference.table)), _wanted(reference, parts)
+            files = () if handle is None else handle.files if wanted is None else handle.files_of(wanted)
+            rows[n] = sum(file.rows or 0 for file in files)
+        return rows
+
+    def _result(self, parts: Iterable[int]) -> int:
+        """Rows that these parts hold."""
+        return sum(self.computing.pin.before[j].rows for j in parts)
 
     def _taken(self, plan: Restriction, at: int, moved: Mapping[int, list[Changed]]) -> Keys:
         """The values of one set, from the changed rows."""
