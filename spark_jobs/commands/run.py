@@ -6,6 +6,7 @@ import json as jsons
 import sys
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +25,9 @@ def command(
     views: Annotated[list[str] | None, typer.Argument(metavar="[VIEW]...", autocompletion=complete_views)] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Refreshes deferred parts too, whatever their `refresh` policies say.")
+    ] = False,
     no_ingest: Annotated[bool, typer.Option("--no-ingest", help="Computes only, loads nothing.")] = False,
     accept: Annotated[
         tuple[str, str] | None,
@@ -58,6 +62,8 @@ def command(
         failed = steps = given_up = 0
         if not no_ingest:
             failed = _ingest(engine, where, only, json, stop)
+        if now:
+            engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
             given_up += tell_trouble(outcome, json)
             if outcome.report is None:
@@ -146,7 +152,15 @@ def as_json(report: Report) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "failed": {part_text(p, length): message for p, message in report.failed.items()},
         "warned": {part_text(p, length): message for p, message in report.warned.items()},
+        "repair": None if report.repair is None else asdict(report.repair),
     }
+
+
+def _repaired(report: Report) -> str:
+    """Only what is out of the ordinary: parts are recomputed unless somebody says otherwise."""
+    if report.repair is None or report.repair.by == "recompute":
+        return ""
+    return f"; repaired by {report.repair.by} ({plural(report.repair.keys, 'key')})"
 
 
 def show(report: Report) -> None:
@@ -159,7 +173,7 @@ def show(report: Report) -> None:
             what = f"{plural(report.parts.count, 'part')}, {report.changed.count} changed"
         say(
             f"  {report.table}[{spans_text(report.parts, length)}]  {what}, {plural(report.rows, 'row')}, "
-            f"{report.seconds:.1f} s: {report.reason}"
+            f"{report.seconds:.1f} s: {report.reason}{_repaired(report)}"
         )
     for message, parts in _alike(report.warned):
         say(f"  {report.table}[{spans_text(parts, length)}]  warning: {message}", "yellow")
