@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from partwise import storage
 from partwise.choose.settled import settled
@@ -24,6 +23,9 @@ from partwise.ledger.write.lease_holding import SECONDS, leased, who
 from partwise.ledger.write.leases import Lease
 from partwise.ledger.write.orphans import adopt_orphans
 from partwise.storage.paths import table_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: How long a lease lasts; tests of zombies shorten it.
 LEASE = SECONDS

@@ -15,30 +15,58 @@ from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, wor
 from partwise.workspace import Workspace
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from partwise.definitions import Definitions
+    from partwise.ledger.ledger import Ledger
     from spark_jobs.engine import Engine
 
 
 @contextmanager
 def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str) -> Iterator[tuple[Engine, Workspace]]:
-    """The engine of a workspace. Its ledger has taken over the definitions as they are now.
+    """The engine of a workspace. Its ledger has taken over the definitions as they are now; Spark starts when needed.
 
-    `names` are of tables of these kinds: a wrong one is told before Spark starts.
+    `names` are of tables of these kinds: a wrong one is reported before anything else happens.
     """
+    with opened(given, names, *kinds) as (ledger, definitions, workspace):
+        yield make_engine(ledger, definitions, workspace), workspace
+
+
+@contextmanager
+def opened(
+    given: str | None, names: Iterable[str] | None = None, *kinds: str
+) -> Iterator[tuple[Ledger, Definitions, Workspace]]:
+    """What an engine is made of, for commands that look first whether there is anything to do."""
     workspace = workspace_of(given)
     definitions = definitions_of(workspace)
     with ledger_of(workspace, time.time()) as ledger:
         definitions = workspace.take_over(ledger, definitions, time.time())
         for name in names or ():
             table_of(definitions.graph(), definitions, name, *kinds)
-        from spark_jobs.engine import Engine
+        yield ledger, definitions, workspace
+
+
+def make_engine(ledger: Ledger, definitions: Definitions, workspace: Workspace) -> Engine:
+    from spark_jobs.engine import Engine
+    from spark_jobs.session.late import late
+
+    settings = workspace.settings
+
+    def start() -> SparkSession:
         from spark_jobs.session.session import session
 
-        spark = workspace.settings.spark
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        started = session(master=spark.master, remote=spark.remote, conf=spark.conf)
-        most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
-        yield Engine(started, ledger, definitions, workspace.warehouse, **most), workspace
+        return session(master=settings.spark.master, remote=settings.spark.remote, conf=settings.spark.conf)
+
+    return Engine(
+        late(start),
+        ledger,
+        definitions,
+        workspace.warehouse,
+        most_parts=settings.chunk_parts,
+        most_rows=settings.chunk_rows,
+    )
 
 
 def names_of(engine: Engine, names: list[str] | None, *kinds: str) -> list[str] | None:

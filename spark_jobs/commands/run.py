@@ -15,6 +15,9 @@ from partwise.cli.views.show import plural, say, spans_text
 from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
+    from partwise.definitions import Definitions
+    from partwise.ledger.ledger import Ledger
+    from partwise.workspace import Workspace
     from spark_jobs.engine import Engine
     from spark_jobs.run import Outcome
     from spark_jobs.step.run_step import Report
@@ -46,15 +49,19 @@ def command(
       partwise run total_loss --json
       partwise run --accept total_loss 2026-10-03T10:05
     """
-    from spark_jobs.commands._opening import engine_of, names_of, stopping
+    from spark_jobs.commands._opening import make_engine, opened, stopping
 
-    with engine_of(workspace, views, "view") as (engine, where), stopping() as stop:
+    with opened(workspace, views, "view") as (ledger, definitions, where), stopping() as stop:
+        if accept is None and _nothing_to_do(ledger, definitions, where, views, no_ingest):
+            if not json:
+                _conclude(ledger, _wanted(definitions, views), 0, 0)
+            return
         from spark_jobs.run import run
 
-        wanted = names_of(engine, views, "view")
+        engine = make_engine(ledger, definitions, where)
         if accept is not None:
             _accept(engine, *accept, json)
-        only = None if wanted is None else engine.definitions.graph().upstream(wanted)
+        only = _wanted(definitions, views)
         failed = steps = given_up = 0
         if not no_ingest:
             failed = _ingest(engine, where, only, json, stop)
@@ -67,18 +74,45 @@ def command(
             # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
             print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
         if not json:
-            _conclude(engine, only, steps, given_up)
+            _conclude(ledger, only, steps, given_up)
         if stop.is_set():
             raise typer.Exit(130)
         if failed or given_up:
             raise typer.Exit(1)
 
 
-def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up: int) -> None:
+def _wanted(definitions: Definitions, views: list[str] | None) -> Collection[str] | None:
+    """These views and what they are computed from; None for everything."""
+    from partwise.cli.open_workspace import table_of
+
+    graph = definitions.graph()
+    return graph.upstream([table_of(graph, definitions, name, "view").name for name in views]) if views else None
+
+
+def _nothing_to_do(
+    ledger: Ledger, definitions: Definitions, where: Workspace, views: list[str] | None, no_ingest: bool
+) -> bool:
+    """Whether nothing has arrived and nothing is ready: found out without Spark, which is not even imported."""
+    import time
+
+    from partwise.definitions import Dimension, Source
+
+    only, usable = _wanted(definitions, views), definitions.usable
+    if any(step.table in usable for step in ledger.plan(time.time(), only).steps):
+        return False
+    fed = [table for table in usable.values() if isinstance(table, Source | Dimension)]
+    if no_ingest or not fed:
+        return True
+    from spark_jobs.ingest.news import has_news
+
+    return not any(has_news(ledger, where, table) for table in fed if only is None or table.name in only)
+
+
+def _conclude(ledger: Ledger, only: Collection[str] | None, steps: int, given_up: int) -> None:
     """How much was done; what failed, now or before, is still there."""
     from partwise.ledger.read.reports import failed_counts
 
-    with engine.ledger.database.reading() as r:
+    with ledger.database.reading() as r:
         left = {name: n for name, n in failed_counts(r).items() if only is None or name in only}
     nothing = "Nothing done." if given_up else "Nothing to do now." if left else "Nothing to do."
     say(f"{plural(steps, 'step')} done." if steps else nothing)

@@ -258,10 +258,10 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
     def reader(layout: Layout, paths: Sequence[str]) -> DataFrame:
         return r.placed(r.read(spark, layout, paths, shape), shape, limits)
 
-    observation = Observation()
-    bad = F.col(r.WHY) != 0
     try:
-        rows = union([reader(layout, [folder]) for layout, folder in folders.items()]).observe(
+        rows = union([reader(layout, [folder]) for layout, folder in folders.items()])
+        observation, bad = Observation(), F.col(r.WHY) != 0  # only now: columns cannot be made before Spark has started
+        rows = rows.observe(
             observation,
             F.count(F.lit(1)).alias("n"),
             F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
