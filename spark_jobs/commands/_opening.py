@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
 from partwise.workspace import Workspace
 
+#: Seconds for which a driver in the background waits for the next command, where people type them.
+KEEP = 600.0
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from partwise.definitions import Definitions
     from partwise.ledger.ledger import Ledger
+    from partwise.settings import Spark
     from spark_jobs.engine import Engine
 
 
@@ -46,6 +50,33 @@ def opened(
         yield ledger, definitions, workspace
 
 
+def driver_url(spark: Spark) -> str | None:
+    """Where the driver in the background is, started if need be; None if this command is to have a driver of its own."""
+    from partwise.settings import keep_seconds
+
+    keep = keep_seconds(spark.keep) if spark.keep else KEEP if _on_terminal() else 0.0
+    if not keep or spark.remote:
+        return None
+    from spark_jobs.session.background import NoDriver, obtain
+    from spark_jobs.session.session import driver_settings, find_java, local_cores
+
+    if not local_cores(spark.master or "local[2]"):
+        return None  # a cluster has its own ways
+    find_java()
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    try:
+        return obtain(driver_settings(spark.master or "local[2]", spark.conf), keep).url
+    except NoDriver as why:
+        print(f"partwise: there is no driver in the background: {why}; this command starts its own", file=sys.stderr)
+        return None
+
+
+def _on_terminal() -> bool:
+    """Whether a person types commands, one after the other: not in CI, and not inside a task of Airflow."""
+    automatic = any(os.environ.get(name) for name in ("CI", "AIRFLOW_CTX_DAG_ID", "AIRFLOW__CORE__EXECUTOR"))
+    return sys.stdin.isatty() and sys.stderr.isatty() and not automatic
+
+
 def make_engine(ledger: Ledger, definitions: Definitions, workspace: Workspace) -> Engine:
     from spark_jobs.engine import Engine
     from spark_jobs.session.late import late
@@ -57,7 +88,8 @@ def make_engine(ledger: Ledger, definitions: Definitions, workspace: Workspace) 
 
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        return session(master=settings.spark.master, remote=settings.spark.remote, conf=settings.spark.conf)
+        remote = settings.spark.remote or driver_url(settings.spark)
+        return session(master=settings.spark.master, remote=remote, conf=settings.spark.conf)
 
     return Engine(
         late(start),
