@@ -18,6 +18,7 @@ from partwise.choose.settled import settled
 from partwise.definitions import Definition, Definitions
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
+from partwise.ledger.records.running import Running
 from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.write.lease_holding import SECONDS, leased, who
 from partwise.ledger.write.leases import Lease
@@ -45,6 +46,9 @@ class Engine:
     holder: str = field(default_factory=who)
     most_parts: int = 1_000  # of one step
     most_rows: int = 20_000_000  # that one query reads, as far as the ledger can tell
+    step_seconds: float = 30.0  # a step publishes what it has after about this time; the next one goes on
+    small_rows: int = 100_000  # results up to about so many come as Arrow; 0: Spark writes all of them
+    progress: Callable[[Running], None] = lambda step: None  # whoever runs steps may show how far they are
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
     settling: bool = True  # whether windows are counted before their first part
     settled: set[str] = field(default_factory=set)  # windows that need not be looked at again

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.views.running import Live
 from partwise.cli.views.show import plural, say, spans_text
 from partwise.parts import Parts, part_text, range_text
 
@@ -59,6 +60,8 @@ def command(
         from spark_jobs.run import run
 
         engine = make_engine(ledger, definitions, where)
+        live = Live(lambda: engine.definitions.graph())
+        engine.progress = live.draw
         if accept is not None:
             _accept(engine, *accept, json)
         only = _wanted(definitions, views)
@@ -66,6 +69,7 @@ def command(
         if not no_ingest:
             failed = _ingest(engine, where, only, json, stop)
         for outcome in run(engine, only, stop):
+            live.clear()
             given_up += tell_trouble(outcome, json)
             if outcome.report is None:
                 continue
