@@ -20,7 +20,7 @@ KEEP = 600.0
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.settings import Spark
     from spark_jobs.engine import Engine
@@ -39,7 +39,7 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
 @contextmanager
 def opened(
     given: str | None, names: Iterable[str] | None = None, *kinds: str
-) -> Iterator[tuple[Ledger, Definitions, Workspace]]:
+) -> Iterator[tuple[Ledger, Program, Workspace]]:
     """What an engine is made of, for commands that look first whether there is anything to do."""
     workspace = workspace_of(given)
     definitions = definitions_of(workspace)
@@ -77,7 +77,14 @@ def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not automatic
 
 
-def make_engine(ledger: Ledger, definitions: Definitions, workspace: Workspace) -> Engine:
+def make_engine(
+    ledger: Ledger,
+    definitions: Program,
+    workspace: Workspace,
+    started: SparkSession | None = None,
+    alone: bool = False,
+) -> Engine:
+    """`started`: a session from before, for a command that works again and again; `alone`: in a driver of its own."""
     from spark_jobs.engine import Engine
     from spark_jobs.session.late import late
 
@@ -88,11 +95,11 @@ def make_engine(ledger: Ledger, definitions: Definitions, workspace: Workspace) 
 
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        remote = settings.spark.remote or driver_url(settings.spark)
+        remote = settings.spark.remote or (None if alone else driver_url(settings.spark))
         return session(master=settings.spark.master, remote=remote, conf=settings.spark.conf)
 
     return Engine(
-        late(start),
+        started or late(start),
         ledger,
         definitions,
         workspace.warehouse,

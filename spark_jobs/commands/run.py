@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsons
+import re
 import sys
 import threading
 from collections.abc import Collection, Mapping
@@ -11,12 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.stop import wrong_use
 from partwise.cli.views.running import Live
 from partwise.cli.views.show import plural, say, spans_text
-from partwise.parts import Parts, part_text, range_text
+from partwise.parts import BadTime, Parts, part_text, range_text, seconds
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from pyspark.sql import SparkSession
+
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.workspace import Workspace
     from spark_jobs.engine import Engine
@@ -37,6 +43,10 @@ def command(
             help="Publishes a part (or a range A..B) that failed its checks, as it is; who did it is recorded.",
         ),
     ] = None,
+    watch: Annotated[
+        str | None,
+        typer.Option("--watch", metavar="LENGTH", help="Looks again and again, with this pause, until it is stopped."),
+    ] = None,
 ) -> None:
     """Loads new files, then computes everything that is ready, until nothing is.
 
@@ -49,22 +59,65 @@ def command(
       partwise run
       partwise run total_loss --json
       partwise run --accept total_loss 2026-10-03T10:05
+      partwise run --watch 30s
     """
-    from spark_jobs.commands._opening import make_engine, opened, stopping
+    from spark_jobs.commands._opening import stopping
 
-    with opened(workspace, views, "view") as (ledger, definitions, where), stopping() as stop:
+    pause = _seconds(watch)
+    with stopping() as stop:
+        session: SparkSession | None = None
+        while True:
+            bad, session = _once(workspace, views, json, no_ingest, accept, stop, session, quiet=pause is not None)
+            if pause is None or stop.wait(pause):
+                break
+            accept = None
+        if pause is not None:
+            return  # to be stopped is how watching ends
+        if stop.is_set():
+            raise typer.Exit(130)
+        if bad:
+            raise typer.Exit(1)
+
+
+def _seconds(watch: str | None) -> float | None:
+    if watch is None:
+        return None
+    short = re.fullmatch(r"(\d+)\s*([smh])", watch.strip())
+    try:
+        return float(seconds(f"{short[1]} {_UNITS[short[2]]}" if short else watch))
+    except BadTime as why:
+        raise wrong_use(f"--watch: {why}.") from None
+
+
+def _once(
+    workspace: str | None,
+    views: list[str] | None,
+    json: bool,
+    no_ingest: bool,
+    accept: tuple[str, str] | None,
+    stop: threading.Event,
+    session: SparkSession | None,
+    quiet: bool,
+) -> tuple[int, SparkSession | None]:
+    """Load and compute until nothing is left. Returns how much went wrong, and the session if there is one.
+
+    Definitions are read anew each time, so that who watches sees them change; the session stays.
+    """
+    from spark_jobs.commands._opening import make_engine, opened
+
+    with opened(workspace, views, "view") as (ledger, definitions, where):
+        only = _wanted(definitions, views)
         if accept is None and _nothing_to_do(ledger, definitions, where, views, no_ingest):
-            if not json:
-                _conclude(ledger, _wanted(definitions, views), 0, 0)
-            return
+            if not json and not quiet:
+                _conclude(ledger, only, 0, 0)
+            return 0, session
         from spark_jobs.run import run
 
-        engine = make_engine(ledger, definitions, where)
+        engine = make_engine(ledger, definitions, where, session, alone=quiet)
         live = Live(lambda: engine.definitions.graph())
         engine.progress = live.draw
         if accept is not None:
             _accept(engine, *accept, json)
-        only = _wanted(definitions, views)
         failed = steps = given_up = 0
         if not no_ingest:
             failed = _ingest(engine, where, only, json, stop)
@@ -77,15 +130,12 @@ def command(
             failed += len(outcome.report.failed)
             # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
             print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
-        if not json:
+        if not json and not quiet:
             _conclude(ledger, only, steps, given_up)
-        if stop.is_set():
-            raise typer.Exit(130)
-        if failed or given_up:
-            raise typer.Exit(1)
+        return failed + given_up, engine.spark
 
 
-def _wanted(definitions: Definitions, views: list[str] | None) -> Collection[str] | None:
+def _wanted(definitions: Program, views: list[str] | None) -> Collection[str] | None:
     """These views and what they are computed from; None for everything."""
     from partwise.cli.open_workspace import table_of
 
@@ -94,7 +144,7 @@ def _wanted(definitions: Definitions, views: list[str] | None) -> Collection[str
 
 
 def _nothing_to_do(
-    ledger: Ledger, definitions: Definitions, where: Workspace, views: list[str] | None, no_ingest: bool
+    ledger: Ledger, definitions: Program, where: Workspace, views: list[str] | None, no_ingest: bool
 ) -> bool:
     """Whether nothing has arrived and nothing is ready: found out without Spark, which is not even imported."""
     import time

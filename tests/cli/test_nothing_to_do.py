@@ -79,6 +79,18 @@ def test_other_columns_are_noticed_though_no_file_came(folder: Path, cache: Path
     assert "pyspark" in imported  # it goes on to give the table its new column, for which rows may have to be rewritten
 
 
+def test_watching_looks_again_until_it_is_stopped(folder: Path, cache: Path) -> None:
+    environment = {**os.environ, "PARTWISE_CACHE": str(cache), "PYTHONPATH": str(ROOT), "JAVA_HOME": "/no/java"}
+    words = [sys.executable, "-u", "-m", "partwise.cli", "run", "--watch", "1s"]
+    with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        (folder / "landing" / "sales.csv").write_text("at,colour\n2026-10-03T10:00,red\n")
+        for _ in range(2):  # it is told again and again, as long as it lies there
+            assert any("landing/sales.csv was refused" in line for line in iter(watching.stdout.readline, ""))
+        watching.terminate()
+        assert watching.wait(60) == 0
+
+
 @pytest.mark.parametrize(
     "words, expected",
     [
