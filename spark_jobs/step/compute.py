@@ -220,12 +220,11 @@ class Computing:
         assert self.own is not None
         spark, wanted = self.engine.spark, Parts.of((max(span.lo, self.pin.start), span.hi))
         fresh = Parts.single(*(p for p in self.made if p in wanted))
-        kept = [p for p in sorted(self._memory) if p in wanted]
-        frames = [] if kept else [read.parts(spark, self.own, wanted - fresh)]
-        if kept:
-            frames.append(read.from_arrow(spark, [self._memory[p] for p in kept]))
-            if rest := wanted - fresh - Parts.single(*kept):
-                frames.append(read.parts(spark, self.own, rest))
+        kept = Parts.single(*(p for p in self._memory if p in wanted))
+        filled = [table for p in kept if (table := self._memory[p]).num_rows]
+        frames = [read.from_arrow(spark, filled)] if filled else []
+        if (rest := wanted - fresh - kept) or not frames:
+            frames.append(read.parts(spark, self.own, rest))
         if files := dict.fromkeys(file for p in fresh for file in self.made[p]):
             # What was staged together with these parts may hold others.
             frames.append(read.staged(spark, self.own, files).where(read.in_parts(fresh)))

@@ -10,9 +10,8 @@ What fails together is tried again in smaller lots, down to single parts: only t
 from __future__ import annotations
 
 import logging
-import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -21,6 +20,7 @@ from sqlalchemy import bindparam, select
 
 from partwise.compile.many_parts import Lifted, NotLiftable, lift
 from partwise.ledger.schema import part
+from partwise.ledger.write.commit import Content
 from partwise.parts import Parts, Range
 from partwise.plan.pace import Pace
 from partwise.plan.walk import Walk
@@ -63,7 +63,7 @@ class Many:
     pace: Pace = field(default_factory=Pace)
     _beyond: int = _FIRST_BEYOND
     _rows: dict[str, _Rows] = field(default_factory=dict)
-    _own_rows: float | None = None
+    _own_rows: list[int] | None = None
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.computing.engine.step_seconds)
@@ -163,10 +163,7 @@ class Many:
 
     def smaller(self, parts: list[int]) -> Iterator[list[int]]:
         """What failed together, in lots that are tried again."""
-        if self.alone:
-            self.single_pass = None
-            size = 1
-        elif self.lifted is None and len(parts) > TOGETHER:
+        if self.lifted is None and len(parts) > TOGETHER:
             size = TOGETHER
         else:
             size = 1 if self.lifted is None or len(parts) <= _FEW else -(-len(parts) // 2)
@@ -175,19 +172,23 @@ class Many:
     # -- how many rows a part reads, and gives
 
     def is_small(self, parts: list[int]) -> bool:
-        """Whether the result of these parts is probably small: by the rows that they read, or by those of parts before."""
+        """Whether the result of these parts is probably small: as those before, or else by the rows that they read."""
         limit = self.computing.engine.small_rows
-        if not limit or len(parts) > limit:
+        if not limit:
             return False
-        return sum(map(self._weight, parts)) <= limit or len(parts) * self._usual() <= limit
+        usual = self._usual()
+        return (sum(map(self._weight, parts)) if usual is None else len(parts) * usual) <= limit
 
-    def _usual(self) -> float:
-        """Rows of the view's newest parts; infinitely many before there are any."""
+    def saw(self, contents: Iterable[Content]) -> None:
+        """What parts of this step hold: the next ones will be about as large."""
+        self._own_rows = [max((content.rows for content in contents), default=0)]
+
+    def _usual(self) -> int | None:
+        """Rows of the view's newest parts; None before there are any."""
         if self._own_rows is None:
             with self.computing.engine.ledger.database.reading() as r:
-                found = list(r.on.execute(_NEWEST, {"t": self.computing.pin.table.name}).scalars())
-            self._own_rows = max(found, default=math.inf)
-        return self._own_rows
+                self._own_rows = list(r.on.execute(_NEWEST, {"t": self.computing.pin.table.name}).scalars())
+        return max(self._own_rows, default=None)
 
     def _weight(self, j: int) -> int:
         """Rows that are read for part j, by the ledger's counts."""

@@ -175,6 +175,7 @@ def _chain(
         work.files[name], work.holds[name] = files, Parts.single(*chain.contents)
         work.contents |= chain.contents
         computing.staged(chain.contents, files)
+        many.saw(chain.contents.values())
     return len(chain.contents) or 1, [] if chain.stopped_at is None else [chain.stopped_at]
 
 
@@ -194,11 +195,14 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
             else:
                 _failed(computing, work, walk, parts[0], why)
             return
+    if many.alone:
+        # From here on one by one, as the walk hands them out: some may not be wanted, or need one that fails.
+        many.single_pass = None
+        walk.back(len(parts) - 1)
+        _try(computing, many, work, walk, parts[:1])
+        return
     for lot in many.smaller(parts):
-        if many.alone and any(j in work.failed for j in parts):
-            walk.failed(lot[0])  # it needs the one that failed
-        else:
-            _try(computing, many, work, walk, lot)
+        _try(computing, many, work, walk, lot)
 
 
 def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:
@@ -232,6 +236,7 @@ def _stage(computing: Computing, many: Many, work: Work, parts: list[int]) -> No
     work.files[name], work.holds[name] = files, Parts.single(*parts) - bad
     work.contents |= {j: contents[j] for j in work.holds[name]}
     computing.staged(work.holds[name], files)
+    many.saw(contents.values())
 
 
 def _written(computing: Computing, many: Many, parts: list[int], name: str) -> tuple[tuple[File, ...], dict[int, str]]:
