@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
 from sqlalchemy import select
 
 from partwise import storage
@@ -20,7 +21,7 @@ from partwise.workspace import Workspace
 from spark_jobs.engine import Engine
 from spark_jobs.ingest.files.rows import NO_CONTENT, Shape
 from spark_jobs.ingest.state import State, read_state
-from spark_jobs.step import read
+from spark_jobs.step import read, small
 from spark_jobs.step.digest import digests, row_count
 from spark_jobs.step.stage import stage
 
@@ -63,6 +64,13 @@ class Job:
         name = uuid.uuid4().hex[:16]
         self.staged.append(name)
         return stage(rows, self.handle, name, expected=expected, schema=schema)  # type: ignore[arg-type]
+
+    def collect(self, rows: DataFrame) -> tuple[tuple[storage.File, ...], dict[int, str]]:
+        """The same for few rows, in one job with their digests by part."""
+        found = small.collect(rows, self.handle.schema, NO_CONTENT)
+        name = uuid.uuid4().hex[:16]
+        self.staged.append(name)
+        return small.stage(found, self.handle, name), found.digests
 
     def digests(self, files: Iterable[storage.File], schema: str | None = None) -> dict[int, str]:
         chosen = list(files)
