@@ -19,6 +19,8 @@ from spark_jobs.step import read, small
 from spark_jobs.step.digest import digests
 from spark_jobs.step.stage import stage
 
+from .workspace import Workspace
+
 pytestmark = pytest.mark.spark
 
 #: How columns of all types are made of three random values a row: k (bigint), d (double), s (string).
@@ -163,3 +165,28 @@ def test_no_rows_make_no_file(spark: SparkSession, tmp_path: Path) -> None:
     assert (collected.digests, small.stage(collected, handle, "x")) == ({}, ())
     storage.finish(handle.path, "x")
     storage.discard(handle.path, "x")
+
+
+def test_no_code_is_compiled_anew_for_a_new_part(spark: SparkSession, tmp_path: Path) -> None:
+    """The number of a part is a literal: in a condition or in the result, Spark would compile the query for each part."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        pytest.skip("what the driver compiles cannot be seen from here")
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]
+    definitions = """
+source: m
+part: 1 minute
+time: t
+columns: {t: timestamp, g: string, x: bigint}
+files: landing/*.csv
+---
+view: v
+part: 1 minute
+update: SELECT g, SUM(x) AS x, MAX(x) AS top FROM m[j] WHERE x > 0 GROUP BY g
+"""
+    workspace = Workspace(spark, tmp_path / "w", definitions)
+    counts = []
+    for part in range(5):
+        workspace.replace("m", {part: [{"t": None, "g": f"g{n % 3}", "x": n + part} for n in range(20)]})
+        workspace.run()
+        counts.append(compiled.getCount())
+    assert counts[2:] == 3 * [counts[2]]

@@ -49,6 +49,14 @@ def running_lines(snapshot: Snapshot, zone: str) -> list[str]:
     ]
 
 
+def computed_now(snapshot: Snapshot, table: str, part: int) -> str:
+    """The end of a sentence, if a step that runs now has this part in its span."""
+    for step in _steps(snapshot):
+        if step.table == table and part in step.parts:
+            return f" A step is at work on it: {step.done:,} of {step.of:,} parts are computed."
+    return ""
+
+
 def progress_line(graph: Graph, step: Running, seconds: float) -> str:
     """`total_loss[10:05..11:00] [######..] 12 of 40 parts, 28 left, about 40 seconds`."""
     where = range_text(step.parts, graph[step.table].length) if step.table in graph.tables else "..."
