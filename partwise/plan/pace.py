@@ -38,4 +38,4 @@ class Pace:
         """Parts that the next lot may have: what fits into the time that is left."""
         if not self._last:
             return limit
-        return max(1, min(limit, int((self.seconds - self._spent) / self._last)))
+        return max(1, int(min(limit, (self.seconds - self._spent) / self._last)))

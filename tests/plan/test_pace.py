@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from partwise.parts import Parts, Reference
 from partwise.plan.pace import FIRST_ROWS, Pace
 from partwise.plan.walk import Walk
@@ -31,6 +33,12 @@ def test_a_lot_that_takes_no_time_at_all_is_no_division_by_zero() -> None:
     pace = Pace(30.0)
     pace.took(5, 0.0)
     assert pace.most_parts(7) == 7
+
+
+def test_a_step_may_have_all_the_time_there_is() -> None:
+    pace = Pace(math.inf)
+    pace.took(5, 1.0)
+    assert (pace.most_parts(7), pace.over) == (7, False)
 
 
 def test_a_step_computes_something_however_short_its_time_is() -> None:
