@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 #: Rows that the first lot reads: seconds for most queries.
 FIRST_ROWS = 2_000_000
+#: Fewer parts than this are waited for so many times as long.
+FEW, PATIENCE = 10, 4
 
 
 @dataclass
@@ -27,8 +29,9 @@ class Pace:
 
     @property
     def over(self) -> bool:
-        """Whether it is time to publish."""
-        return self._parts > 0 and self._spent >= self.seconds
+        """Whether it is time to publish. A few heavy parts are worth waiting for longer: each step has its own cost."""
+        few = self._parts < FEW
+        return self._parts > 0 and self._spent >= self.seconds * (PATIENCE if few else 1)
 
     def most_rows(self, limit: int) -> int:
         """Rows that the next lot may read."""

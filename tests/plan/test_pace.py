@@ -22,6 +22,14 @@ def test_the_first_lot_is_bounded_by_rows_and_the_next_by_time() -> None:
     assert pace.most_parts(1000) == 1
 
 
+def test_few_heavy_parts_are_waited_for_longer() -> None:
+    pace = Pace(30.0)
+    pace.took(3, 100.0)
+    assert (pace.over, pace.most_parts(1000)) == (False, 1)
+    pace.took(1, 20.0)
+    assert pace.over
+
+
 def test_limits_of_the_caller_hold() -> None:
     pace = Pace(30.0)
     assert pace.most_rows(10) == 10
