@@ -9,26 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from partwise.storage.errors import Conflict, NoTable, Refused, StorageError, StoreProblem
+    from partwise.storage.handle import File, Handle, Rewrite, rewrite
     from partwise.storage.log import Logged, entries
     from partwise.storage.schema import BadSchema
-    from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep
-    from partwise.storage.table import (
-        Conflict,
-        File,
-        Handle,
-        NoTable,
-        Refused,
-        Rewrite,
-        StorageError,
-        barrier,
-        checkpoint,
-        commit,
-        create,
-        exists,
-        open_at,
-        replace,
-        rewrite,
-    )
+    from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep, upload
+    from partwise.storage.table import barrier, checkpoint, commit, create, exists, open_at, replace
 
 __all__ = [
     "BadSchema",
@@ -40,6 +26,7 @@ __all__ = [
     "Refused",
     "Rewrite",
     "StorageError",
+    "StoreProblem",
     "Swept",
     "barrier",
     "begin",
@@ -55,12 +42,20 @@ __all__ = [
     "rewrite",
     "staged",
     "sweep",
+    "upload",
 ]
-_HOMES = dict.fromkeys(("Logged", "entries"), "log") | {"BadSchema": "schema"}
-_HOMES |= dict.fromkeys(("Swept", "begin", "discard", "finish", "staged", "sweep"), "staging")
+_HOMES = {
+    "errors": ("Conflict", "NoTable", "Refused", "StorageError", "StoreProblem"),
+    "handle": ("File", "Handle", "Rewrite", "rewrite"),
+    "log": ("Logged", "entries"),
+    "schema": ("BadSchema",),
+    "staging": ("Swept", "begin", "discard", "finish", "staged", "sweep", "upload"),
+    "table": ("barrier", "checkpoint", "commit", "create", "exists", "open_at", "replace"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOME_OF:
         raise AttributeError(name)
-    return getattr(import_module(f"partwise.storage.{_HOMES.get(name, 'table')}"), name)
+    return getattr(import_module(f"partwise.storage.{_HOME_OF[name]}"), name)

@@ -7,11 +7,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.stop import Stop
 from partwise.workspace import Workspace
 
 #: Seconds for which a driver in the background waits for the next command, where people type them.
@@ -50,7 +51,7 @@ def opened(
         yield ledger, definitions, workspace
 
 
-def driver_url(spark: Spark) -> str | None:
+def driver_url(spark: Spark, conf: Mapping[str, str] | None = None) -> str | None:
     """Where the driver in the background is, started if need be; None if this command is to have a driver of its own."""
     from partwise.settings import keep_seconds
 
@@ -65,7 +66,7 @@ def driver_url(spark: Spark) -> str | None:
     find_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
-        return obtain(driver_settings(spark.master or "local[2]", spark.conf), keep).url
+        return obtain(driver_settings(spark.master or "local[2]", spark.conf if conf is None else conf), keep).url
     except NoDriver as why:
         print(f"partwise: there is no driver in the background: {why}; this command starts its own", file=sys.stderr)
         return None
@@ -93,10 +94,11 @@ def make_engine(
     def start() -> SparkSession:
         from spark_jobs.session.session import session
 
+        ready(workspace)
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        remote = settings.spark.remote or (None if alone else driver_url(settings.spark))
-        return session(master=settings.spark.master, remote=remote, conf=settings.spark.conf)
+        remote = settings.spark.remote or (None if alone else driver_url(settings.spark, workspace.spark_conf))
+        return session(master=settings.spark.master, remote=remote, conf=workspace.spark_conf)
 
     return Engine(
         started or late(start),
@@ -106,6 +108,23 @@ def make_engine(
         most_parts=settings.chunk_parts,
         most_rows=settings.chunk_rows,
     )
+
+
+def ready(workspace: Workspace) -> None:
+    """Whether the object store can be used, told before Spark starts. Costs nothing where tables are in a folder."""
+    if not workspace.in_object_store:
+        return
+    from partwise.storage.errors import StoreProblem
+    from partwise.storage.probe import probe
+
+    try:
+        probe(workspace.warehouse)
+        if workspace.settings.spark.remote is None:
+            from spark_jobs.session.session import jars_folder, jars_for
+
+            jars_for(jars_folder(), workspace.spark_conf)
+    except (StoreProblem, FileNotFoundError) as why:
+        raise Stop(str(why)) from None
 
 
 def names_of(engine: Engine, names: list[str] | None, *kinds: str) -> list[str] | None:

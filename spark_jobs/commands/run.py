@@ -34,6 +34,9 @@ def command(
     views: Annotated[list[str] | None, typer.Argument(metavar="[VIEW]...", autocompletion=complete_views)] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Refreshes deferred parts too, whatever their `refresh` policies say.")
+    ] = False,
     no_ingest: Annotated[bool, typer.Option("--no-ingest", help="Computes only, loads nothing.")] = False,
     accept: Annotated[
         tuple[str, str] | None,
@@ -67,7 +70,7 @@ def command(
     with stopping() as stop:
         session: SparkSession | None = None
         while True:
-            bad, session = _once(workspace, views, json, no_ingest, accept, stop, session, quiet=pause is not None)
+            bad, session = _once(workspace, views, json, now, no_ingest, accept, stop, session, quiet=pause is not None)
             if pause is None or stop.wait(pause):
                 break
             accept = None
@@ -93,6 +96,7 @@ def _once(
     workspace: str | None,
     views: list[str] | None,
     json: bool,
+    now: bool,
     no_ingest: bool,
     accept: tuple[str, str] | None,
     stop: threading.Event,
@@ -107,7 +111,7 @@ def _once(
 
     with opened(workspace, views, "view") as (ledger, definitions, where):
         only = _wanted(definitions, views)
-        if accept is None and _nothing_to_do(ledger, definitions, where, views, no_ingest):
+        if accept is None and not now and _nothing_to_do(ledger, definitions, where, views, no_ingest):
             if not json and not quiet:
                 _conclude(ledger, only, 0, 0)
             return 0, session
@@ -121,6 +125,8 @@ def _once(
         failed = steps = given_up = 0
         if not no_ingest:
             failed = _ingest(engine, where, only, json, stop)
+        if now:
+            engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
             live.clear()
             given_up += tell_trouble(outcome, json)

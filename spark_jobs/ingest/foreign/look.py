@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 
 from partwise.storage import log
 from partwise.storage.files import folder
+from partwise.storage.handle import options
 from spark_jobs.ingest.files.find import BadFile
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -30,7 +31,7 @@ def look_at(path: str) -> Watched:
     if not versions:
         raise BadFile(f"there is no Delta table in {path}")
     try:
-        origin = str(DeltaTable(path, version=max(versions)).metadata().id)
+        origin = str(DeltaTable(path, version=max(versions), storage_options=options(path)).metadata().id)
     except Exception as why:  # features that delta-rs does not know; Spark will read it
         origin = _origin(path, max(versions)) or f"unknown: {type(why).__name__}"
     return Watched(path, max(versions), origin)

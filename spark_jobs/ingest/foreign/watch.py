@@ -18,6 +18,7 @@ from partwise.sql.types.declared import NUMBERS, base
 from partwise.storage import log
 from partwise.storage import schema as schemas
 from partwise.storage.files import folder
+from partwise.storage.handle import options
 from spark_jobs.ingest.files.rows import Shape
 from spark_jobs.ingest.foreign.look import Watched
 from spark_jobs.step import read
@@ -64,7 +65,7 @@ def _same_columns(path: str, position: int, action: dict[str, Any]) -> bool:
     if new is None:
         return True
     try:
-        then = DeltaTable(path, version=position)
+        then = DeltaTable(path, version=position, storage_options=options(path))
         before = then.metadata()
     except Exception:
         return False
@@ -106,7 +107,9 @@ def _plain(
 
 def _mapped(watched: Watched, version: int) -> bool:
     try:
-        configuration = DeltaTable(watched.path, version=version).metadata().configuration
+        configuration = (
+            DeltaTable(watched.path, version=version, storage_options=options(watched.path)).metadata().configuration
+        )
     except Exception:
         return True
     return configuration.get("delta.columnMapping.mode", "none") != "none"
