@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -240,7 +241,15 @@ def as_json(report: Report) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "failed": {part_text(p, length): message for p, message in report.failed.items()},
         "warned": {part_text(p, length): message for p, message in report.warned.items()},
+        "repair": None if report.repair is None else asdict(report.repair),
     }
+
+
+def _repaired(report: Report) -> str:
+    """Only what is out of the ordinary: parts are recomputed unless somebody says otherwise."""
+    if report.repair is None or report.repair.by == "recompute":
+        return ""
+    return f"; repaired by {report.repair.by} ({plural(report.repair.keys, 'key')})"
 
 
 def show(report: Report) -> None:
@@ -253,7 +262,7 @@ def show(report: Report) -> None:
             what = f"{plural(report.parts.count, 'part')}, {report.changed.count} changed"
         say(
             f"  {report.table}[{spans_text(report.parts, length)}]  {what}, {plural(report.rows, 'row')}, "
-            f"{report.seconds:.1f} s: {report.reason}"
+            f"{report.seconds:.1f} s: {report.reason}{_repaired(report)}"
         )
     for message, parts in _alike(report.warned):
         say(f"  {report.table}[{spans_text(parts, length)}]  warning: {message}", "yellow")

@@ -8,6 +8,7 @@ an orphan that the next step adopts.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from dataclasses import dataclass, field, replace
@@ -23,15 +24,20 @@ from partwise.storage import File
 from partwise.storage import schema as schemas
 from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
-from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
+from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, message_of
 from spark_jobs.step import read, small
+from spark_jobs.step.by_keys import Repairs, Touching
+from spark_jobs.step.by_merging import CannotMerge
 from spark_jobs.step.chain import follow
 from spark_jobs.step.compute import Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
+from spark_jobs.step.patch import Patch, Repaired, check_copies, make_patch, repaired_by, survivors
 from spark_jobs.step.progress import Progress
 from spark_jobs.step.settle import settle
 from spark_jobs.step.stage import stage
+
+log = logging.getLogger("partwise.step")
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Report:
     seconds: float
     failed: dict[int, str] = field(default_factory=dict)
     warned: dict[int, str] = field(default_factory=dict)
+    repair: Repaired | None = None
 
 
 @dataclass
@@ -58,6 +65,8 @@ class Work:
     holds: dict[str, Parts] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     checked: dict[int, Checked] = field(default_factory=dict)
+    patches: dict[str, Patch] = field(default_factory=dict)  # tries that hold only rows that replace others
+    copied: int = 0
 
 
 def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
@@ -135,7 +144,9 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     rows, parts = sum(content.rows for content in work.contents.values()), Parts.single(*work.contents)
     table, reason = computing.pin.table, computing.pin.reason
     warned = {j: found.message() for j, found in work.checked.items() if found.outcome == "warned"}
-    return Report(table.name, table.length, parts, changed, rows, reason, time.monotonic() - began, work.failed, warned)
+    took = time.monotonic() - began
+    repair = repaired_by(computing, work.contents, work.patches.values(), work.copied)
+    return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair)
 
 
 def _compute(computing: Computing, work: Work, progress: Progress) -> None:
@@ -143,14 +154,16 @@ def _compute(computing: Computing, work: Work, progress: Progress) -> None:
 
     What is not computed by then stays due: the next step goes on with it.
     """
-    many, walk = Many(computing), computing.pin.walk()
+    many, walk, repairs = Many(computing), computing.pin.walk(), Repairs(computing)
     while not many.pace.over and (parts := many.take(walk)):
         began = time.monotonic()
         count = len(parts)
         if many.chains(parts):
             count, parts = _chain(computing, many, work, walk, parts[0], progress)
         if parts:
-            _try(computing, many, work, walk, parts)
+            touching = repairs.touching(parts)
+            if touching is None or not _patched(computing, many, work, touching):
+                _try(computing, many, work, walk, parts)
             progress.came(len(parts))
         for j in parts:
             if j in work.checked and not work.checked[j].published:
@@ -277,6 +290,32 @@ def _checked(
     return checked_view(computing, staged, contents, work.contents)
 
 
+def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -> bool:
+    """Compute only rows of the touched keys. False: it cannot be done, or failed in a way that the whole parts may tell better."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    name = _new_name()
+    try:
+        patch = make_patch(computing, many, touching, name)
+        engine.passed("digested")
+        checked = checked_view(computing, patch.content, patch.contents, work.contents)
+        engine.passed("checked")
+    except (*SPARK_ERRORS, QueryFailed, NotTogether, CannotMerge, storage.BadSchema) as why:
+        storage.discard(handle.path, name)
+        if is_infrastructure(why):
+            raise
+        log.info("%s is computed again: %s", computing.view.name, message_of(why).partition("\n")[0])
+        return False
+    if any(not result.published for result in checked.values()):
+        storage.discard(handle.path, name)
+        return False  # the usual way keeps the bad parts out of what is published
+    work.checked |= checked
+    work.contents |= patch.contents
+    work.patches[name] = patch
+    work.files[name], work.holds[name] = patch.files, touching.parts
+    return True
+
+
 def _without(computing: Computing, name: str, files: tuple[File, ...], bad: Parts) -> tuple[str, tuple[File, ...]]:
     """What was staged but for parts that failed their checks: nobody may ever read these."""
     handle = computing.own
@@ -297,20 +336,27 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
     engine, handle = computing.engine, computing.own
     assert handle is not None
     entry, version = computing.pin.entry(work.contents), None
+    if keys := sum(patch.touching.keys.count for patch in work.patches.values()):
+        how = f"{keys} {'key' if keys == 1 else 'keys'}"
+        merged = all(patch.touching.merging is not None for patch in work.patches.values())
+        entry = replace(entry, reason=f"{entry.reason}; repaired by {f'merging, {how}' if merged else how}")
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)
     if changed:
-        replaced = Parts.of(*(span for name in used for span in work.holds[name].ranges))
+        patches = [work.patches[name] for name in used if name in work.patches]
+        replaced = Parts.of(*(s for name in used if name not in work.patches for s in work.holds[name].ranges))
         plan = storage.rewrite(handle, replaced)
         adds = [file for name in used for file in work.files[name]]
-        kept = read.survivors(engine.spark, handle, plan)
+        removed, kept = survivors(engine.spark, handle, plan, replaced, patches)
         if kept is not None:
             name = _new_name()
-            adds += stage(kept, handle, name)
+            copied = stage(kept, handle, name)
+            work.copied = check_copies(computing, removed, copied, replaced, patches)
+            adds += copied
             used.add(name)
         engine.passed("ready")
-        version = storage.commit(handle, adds, plan.removed, {"kind": "step", "entry": entry.to_json()})
+        version = storage.commit(handle, adds, removed, {"kind": "step", "entry": entry.to_json()})
     engine.passed("committed")
     took = time.monotonic() - began
     engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
