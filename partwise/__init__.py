@@ -1,3 +1,3 @@
 """Partwise keeps materialised views over time-partitioned data exact and fresh."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -71,14 +71,15 @@ def test_every_requirement_is_pinned_and_none_names_a_host() -> None:
 
 
 def test_every_choice_is_among_the_pins_with_its_reason() -> None:
-    chosen = [line for line in (ROOT / "requirements.in").read_text().splitlines() if re.match(r"\w", line)]
+    lists = [ROOT / "requirements.in", *sorted((ROOT / "requirements").glob("*.in"))]
+    chosen = [line for file in lists for line in file.read_text().splitlines() if re.match(r"\w", line)]
     names = [re.match(r"[\w.-]+", line).group().lower() for line in chosen]  # type: ignore[union-attr]
     assert [name for name in names if name not in PINS] == []
 
 
 def test_versions_that_must_match_do() -> None:
     assert PINS["pyspark"] == PINS["pyspark-client"], "both fill one folder"
-    jars = (ROOT / "tools/jars.txt").read_text()
+    jars = (ROOT / "spark_jobs/jars.txt").read_text()
     spark = ".".join(PINS["pyspark"].split(".")[:2])
     assert f"io.delta:delta-spark_{spark}_2.13:{PINS['delta-spark']}" in jars
     assert set(re.findall(r"^io\.delta:[^:]+:(\S+)", jars, re.MULTILINE)) == {PINS["delta-spark"]}

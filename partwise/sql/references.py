@@ -18,7 +18,8 @@ from partwise.sql.parse import SqlProblem, Tree, parse, tokenise
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+
+    from partwise.sql.tokens import Token
 
 #: The names an index can have: `i` in INITIALIZE, `j` in UPDATE.
 INDEXES = ("i", "j")

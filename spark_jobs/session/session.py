@@ -19,6 +19,9 @@ from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: Which jars a driver needs beside Spark's own.
+LISTED = ROOT / "spark_jobs/jars.txt"
+
 #: What results depend on; set in every session, also in those that others have started.
 MEANING = {
     # Parts are UTC, and so is a time without a zone.
@@ -139,7 +142,10 @@ def jars_folder() -> Path:
     """Delta's jars, fetched once by the set-up."""
     folder = Path(os.environ.get("PARTWISE_JARS") or ROOT / ".jars").absolute()
     if not any(folder.glob("delta-spark_*.jar")):
-        raise FileNotFoundError(f"no Delta jars in {folder}: run `make setup`, or set PARTWISE_JARS to their folder")
+        raise FileNotFoundError(
+            f"no Delta jars in {folder}: run `make setup`, or put the jars that {LISTED} lists into a folder and set "
+            "PARTWISE_JARS to it"
+        )
     return folder
 
 

@@ -35,7 +35,7 @@ class Jar:
 
 
 def listed(root: Path) -> list[Jar]:
-    lines = (root / "tools/jars.txt").read_text().splitlines()
+    lines = (root / "spark_jobs/jars.txt").read_text().splitlines()
     rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     return [Jar(*coordinates.split(":"), sha256) for coordinates, sha256 in rows]
 
@@ -66,7 +66,9 @@ def ensure(root: Path, java_home: Path) -> bool:
             fetch_with_ivy(root, java_home, still, fetched)
         for jar in missing:
             if not is_sound(fetched / jar.file, jar):
-                raise Trouble(f"{jar.file} came with other content than tools/jars.txt says; check the Maven mirror")
+                raise Trouble(
+                    f"{jar.file} came with other content than spark_jobs/jars.txt says; check the Maven mirror"
+                )
             (fetched / jar.file).replace(folder / jar.file)
     return True
 

@@ -174,8 +174,12 @@ def install(root: Path, venv: Path, reinstall: Iterable[str]) -> None:
     options += ["--compile-bytecode"]
     run([uv, "pip", "sync", *target, *options, root / "requirements.txt"], "installing packages", env)
     # Without isolation the build uses the pinned setuptools, so nothing is fetched here.
-    editable = ["--no-build-isolation", "--no-deps", "--editable", root]
+    # "compat": the folder is one line in a .pth file. setuptools' import hook would cost every start of Python.
+    editable = ["--no-build-isolation", "--no-deps", "--config-settings", "editable_mode=compat", "--editable", root]
     run([uv, "pip", "install", *target, *editable], "installing the project", env)
+    for site in venv.glob("lib/python3*/site-packages"):
+        # What lies in plugins/ is imported by its own name, as from a wheel.
+        (site / "partwise-plugins.pth").write_text(f"{root / 'plugins'}\n")
 
 
 def uv_settings(python: Path) -> dict[str, str]:

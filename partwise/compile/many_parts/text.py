@@ -21,7 +21,8 @@ from partwise.sql.references import find, splice
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+
+    from partwise.sql.tokens import Token
 
 _OURS = re.compile(r"(?<![\w`])`?__(?:in|j|js|s|t)\d*\b", re.IGNORECASE)
 _MASK = re.compile(r"'__text(\d+)__'")
@@ -94,7 +95,7 @@ def _parsed(text: str) -> tuple[exp.Expr, list[str]]:
 
 def _masked(text: str, tokens: tuple[Token, ...]) -> tuple[list[Token], list[str]]:
     """Strings replaced by numbered ones: escapes are Spark's business."""
-    from sqlglot.tokenizer_core import TokenType
+    from partwise.sql.tokens import TokenType
 
     out: list[Token] = []
     strings: list[str] = []
