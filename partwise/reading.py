@@ -1,4 +1,4 @@
-"""Reading tables from programs: one SQL statement over all tables of a workspace, as of one moment, without a JVM."""
+"""Reading tables from programs: one SQL statement over all tables of a workspace, from one snapshot, without a JVM."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 _T = TypeVar("_T")
 
 #: Whatever Spark may raise. The second is a Java exception that PySpark has no class for: a task that failed for
-#: good, a file that cannot be read, the wrapper around an error inside of a broadcast.
+#: good, a file that cannot be read, the wrapper around an error inside a broadcast.
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
 #: Seconds before the second and the third try of what Spark was not there for.
@@ -67,7 +67,7 @@ def told(why: Exception) -> str:
     """One or two sentences for people, whatever went wrong."""
     if isinstance(why, SPARK_ERRORS) or is_infrastructure(why):
         text = message_of(why).split("\n")[0][:500]
-        return f"Spark was not there, or was lost: {text}" if is_infrastructure(why) else text
+        return f"Spark is unavailable: {text}" if is_infrastructure(why) else text
     return str(why) or type(why).__name__
 
 

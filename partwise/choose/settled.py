@@ -16,14 +16,14 @@ from partwise.ledger.records.strategies import Settlement, is_built, kept_as, se
 from partwise.tables import Graph
 
 #: Why a strategy is what it is, where nobody has counted. The first is read only after the line has gone.
-ASKED = "it was asked for by a line that is gone"
+ASKED = "it was requested by a line that is gone"
 FOUND = "it was so when it was looked at, and parts had been built"
 
 
 def settled(written: Definitions, known: Mapping[str, Settlement]) -> Definitions:
     """These definitions with windows kept as the ledger says.
 
-    One that was settled for another query stays until it is settled anew: nothing is gained by another way meanwhile.
+    One that was settled for another query stays until it is settled again: nothing is gained by another way meanwhile.
     """
     return written.with_strategies(
         {view: Choice(item.strategy, item.why) for view, item in known.items() if view in written.tables}  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def to_record(written: Definitions, known: Mapping[str, Settlement], kept: Mappi
 def as_kept(r: Reading, graph: Graph, written: Definitions, known: Mapping[str, Settlement]) -> dict[str, str]:
     """How the ledger's tables keep windows of which it does not say so, where that is not what the query alone says.
 
-    They were built before strategies were settled, or asked for by a line that is gone: nothing is built again for that.
+    They were built before strategies were settled, or requested by a line that is gone: nothing is built again for that.
     """
     found = {}
     for view in windows(written):

@@ -116,10 +116,10 @@ app = typer.Typer(
 )
 
 
-@app.callback(help="Keeps materialised views over time-partitioned data exact and fresh, part by part.")
+@app.callback(help="Keep materialised views over time-partitioned data exact and fresh, part by part.")
 def _root(
     workspace: Annotated[
-        str | None, typer.Option("--workspace", "-w", metavar="DIR", help="Same as after the command.")
+        str | None, typer.Option("--workspace", "-w", metavar="DIR", help="The workspace; same as after the command.")
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")

@@ -33,7 +33,9 @@ def across(
         elif name not in _upstream(definition, tables):
             kind = "it reads" if isinstance(definition, View) else "that is fed from outside, too"
             message = f"{definition.name} can be compared only with a table {kind}"
-            yield report(asked, "bad-check", message, "else nobody would check again when the other one changes")
+            yield report(
+                asked, "bad-check", message, "otherwise nothing would repeat the check when the other one changes"
+            )
         elif not (isinstance(other, Dimension) or isinstance(definition, Dimension)) and definition.part % other.part:
             message = (
                 f"parts of {other.name} ({duration_text(other.part)}) do not fit into those of "

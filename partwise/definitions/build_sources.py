@@ -167,10 +167,10 @@ def _close(document: SourceDocument, node: Node, report: Reporter) -> Iterator[P
         return
     given = [key for key in ("delay", "marker", "manual") if getattr(rule, key) is not None]
     if len(given) != 1:
-        message = f"close has {' and '.join(given)}" if given else "close says nothing"
+        message = f"close has {' and '.join(given)}" if given else "close is empty"
         yield report(at, "keys-exclude", message, "give one of delay, marker and manual")
     elif rule.manual is False:
-        yield report(at, "wrong-value", "manual: false says nothing", "give a delay or a marker")
+        yield report(at, "wrong-value", "manual: false has no effect", "give a delay or a marker")
     elif rule.marker is not None and "{part}" not in rule.marker:
         hint = "for example landing/measurements/{part}.done"
         yield report(node.walk(("close", "marker"))[1], "wrong-value", "the marker does not contain {part}", hint)

@@ -177,7 +177,7 @@ def _no_parts(view: View, catalog: Catalog) -> Iterator[Problem]:
         return
     others = {found.table.lower() for found in view.update.found.tables} - {view.name.lower()}
     if all(isinstance(catalog.tables.get(name), Dimension) for name in others):
-        message = f"{view.name} reads no source and no other view, so nothing says which parts it has"
+        message = f"{view.name} reads no source and no other view, so nothing defines which parts it has"
         yield Teller(view.update, view.name)(
             0, "no-parts", message, "read a source or a view, for example measurements[j]"
         )

@@ -30,7 +30,7 @@ class Reading:
 
 @dataclass
 class Writing(Reading):
-    """A writing transaction: `seq` is its own number, `at` the moment (seconds since 1970) it records."""
+    """A writing transaction: `seq` is its own number, `at` the time (seconds since 1970) it records."""
 
     at: float
 

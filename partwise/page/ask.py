@@ -32,7 +32,7 @@ class Window:
 
 
 def window(begin: int, end: int, cells: int) -> Window:
-    """The window, with the finest resolution that needs no more cells than asked for."""
+    """The window, with the finest resolution that needs no more cells than requested."""
     if not EARLIEST <= begin <= LATEST or not EARLIEST <= end <= LATEST:
         raise BadAsk("from and to are seconds since 1970 within the years 1 to 9999.")
     if begin >= end:

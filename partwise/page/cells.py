@@ -115,7 +115,7 @@ def paint(
 
 
 def changes(grid: Grid, changed: Iterable[int]) -> str:
-    """`20-5c`: twenty cells, then five with a part whose content changed since the chosen moment, in whatever state."""
+    """`20-5c`: twenty cells, then five with a part whose content changed since the chosen time, in whatever state."""
     inside = {k for k in changed if grid.first <= k <= grid.last}
     return _packed("c" if k in inside else "-" for k in range(grid.first, grid.last + 1))
 

@@ -1,4 +1,4 @@
-"""What changed since a moment, over all tables or in one."""
+"""What changed since a given time, over all tables or in one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from partwise.page.states import STATES, State, Word
 from partwise.parts import FOREVER, Parts, Range, part_text
 from partwise.tables import DIMENSION_PART, Table
 
-#: A repair is marked for so many seconds, unless another moment is asked for.
+#: A repair is marked for so many seconds, unless another time is requested.
 MARKED = 86400
 #: Without a wish, so many of the shortest parts are shown, the newest ones.
 SHOWN = 1440
@@ -25,7 +25,7 @@ class Row:
     """One table. `cells`: letters with how often each follows, from cell number `first` on; see `states`.
 
     Cell k begins at k * `cell` seconds since 1970. `changed`: likewise, `c` for cells with a part whose content changed
-    since the chosen moment, in whatever state it is now. `counts` are parts by state within the window; parts that
+    since the chosen time, in whatever state it is now. `counts` are parts by state within the window; parts that
     are repaired or empty are counted once more under these words.
     """
 

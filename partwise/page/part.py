@@ -104,7 +104,7 @@ def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = M
     if table.kind == "dimension":
         span, length = Range(DIMENSION_PART, DIMENSION_PART), 1
     if span.lo > span.hi:
-        span = Range(begin // length, begin // length)  # a moment inside of a part means that part
+        span = Range(begin // length, begin // length)  # a moment inside a part means that part
     counts: dict[Word, int] = {word: parts.count for word, parts in _states(snapshot, table, span).items()}
     rows = revision = updated = None
     if span.size <= ADDED:

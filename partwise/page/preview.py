@@ -15,7 +15,7 @@ from partwise.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class PreviewLine:
-    """`why`: asked for, needed first, or follows (only if what it reads changes)."""
+    """`why`: requested, needed first, or follows (only if what it reads changes)."""
 
     table: str
     parts: str
@@ -50,7 +50,7 @@ def preview(snapshot: Snapshot, table: Table, text: str, upstream: bool = False,
         raise BadAsk(str(problem)) from None
     lines = []
     for name in (n for n in graph.order if n in asked.scope):
-        why = "asked for" if name in asked.requested else "needed first"
+        why = "requested" if name in asked.requested else "needed first"
         lines.append(_line(snapshot, name, asked.scope[name], why))
     follows = closure(graph, world.start, world.existing, asked.scope, downstream)
     lines += [_line(snapshot, name, follows[name], "follows") for name in graph.order if name in follows]

@@ -29,7 +29,7 @@ def _floor(number: ColumnElement[Any], by: ColumnElement[Any]) -> ColumnElement[
 
 _CELL_LENGTH = case((catalog.c.length > _RESOLUTION, catalog.c.length), else_=_RESOLUTION)
 #: The cells of a table that overlap the window, as `partwise.page.cells.Grid`: a part that began before the window and
-#: reaches into it is shown, so it is asked for.
+#: reaches into it is shown, so it is requested.
 _FIRST_CELL = _floor(_BEGIN + 0 * catalog.c.length, _CELL_LENGTH)
 _LAST_CELL = _floor(_END - 1 + 0 * catalog.c.length, _CELL_LENGTH)
 

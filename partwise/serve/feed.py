@@ -67,7 +67,7 @@ def last_delivered(names: Iterator[str]) -> int | None:
 
 
 def due(last: int | None, now: float) -> list[int]:
-    """Minutes to deliver at this moment: at first several, then one at a time, never one that is not over yet."""
+    """Minutes to deliver at this time: at first several, then one at a time, never one that is not over yet."""
     newest = int(now // 60) - 1
     if last is None:
         first = (newest - BEHIND) // LATE_EVERY * LATE_EVERY  # so that no late row is older than the first minute

@@ -34,7 +34,7 @@ def serve(site: Site, until: Until = Until()) -> int:
     began = time.monotonic()
     with leftovers.alone(site.state), _signals() as asked:
         if ended := leftovers.end_leftovers(site.state):
-            print(f"ended what an earlier run had left: {', '.join(ended)}")
+            print(f"stopped processes of an earlier run: {', '.join(ended)}")
         if problems := [*ports.twice(site.ports), *map(str, ports.taken(site.ports))]:
             raise CannotServe("\n".join(problems))
         processes.adopt_orphans()
@@ -66,10 +66,10 @@ def _run(site: Site, keys: Keys, server: Postgres | SystemPostgres, until: Until
         with screen:
             return _watch(site, keys, server, until, asked, began, supervisor, screen, migrate)
     finally:
-        screen.say("stopping ... (Ctrl-C again: at once)")
+        screen.say("stopping ... (Ctrl-C again stops immediately)")
         left = supervisor.stop(hurry=lambda: asked.twice)
         (site.state / leftovers.FILE).unlink(missing_ok=True)
-        screen.say(f"stopped{f'; ended {left} task processes' if left else ''}. The next start goes on from here.")
+        screen.say(f"stopped{f'; ended {left} task processes' if left else ''}. The next start continues from here.")
 
 
 def _watch(
@@ -87,7 +87,7 @@ def _watch(
     greeted = False
     while not asked.once:
         if not server.is_running():
-            screen.say("PostgreSQL ended; it is started again")
+            screen.say("PostgreSQL ended; restarting it")
             for pid in server.pids:
                 processes.reap(pid)
             while not server.ensure_running() and not asked.once:

@@ -66,12 +66,12 @@ def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
             last.start, "bad-expression", f"'{last.text}' follows an expression", "is AND or a comma missing?"
         )
     if tree.find(exp.Select, exp.Subquery):  # EXISTS alone may be the function: exists(array, x -> x > 1)
-        yield Problem(piece.offset, "unsupported-expression", f"a subquery cannot stand in {where}",
+        yield Problem(piece.offset, "unsupported-expression", f"subqueries are not allowed in {where}",
                       "read the other table in a view of its own and query that view")  # fmt: skip
     elif tree.find(exp.Window):
-        yield Problem(piece.offset, "unsupported-expression", f"OVER cannot stand in {where}")
+        yield Problem(piece.offset, "unsupported-expression", f"window functions are not allowed in {where}")
     elif tree.find(exp.AggFunc):
-        yield Problem(piece.offset, "unsupported-expression", f"an aggregate cannot stand in {where}",
+        yield Problem(piece.offset, "unsupported-expression", f"aggregates are not allowed in {where}",
                       "conditions on aggregates go under HAVING")  # fmt: skip
 
 

@@ -181,7 +181,7 @@ def _is_range(sql: str, brackets: _Brackets) -> bool:
 
 
 def _range_of_column(brackets: _Brackets) -> SqlProblem:
-    hint = "references stand behind a table's name in FROM or JOIN"
+    hint = "references follow a table's name in FROM or JOIN"
     return SqlProblem("sql-syntax", "only tables have ranges of parts", brackets.open, brackets.close + 1, hint)
 
 

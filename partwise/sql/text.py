@@ -157,7 +157,7 @@ class Piece:
 
 
 def complaint(error: ParseError) -> str:
-    """What the parser says, without words from inside of it."""
+    """What the parser says, without words from inside it."""
     what = str(error.errors[0].get("description") or "") if error.errors else ""
     return "something is missing" if not what or "<class" in what or "<Token" in what else what.rstrip(".")
 

@@ -1,7 +1,7 @@
 """Ad-hoc SQL by DuckDB over pinned versions of tables, without a JVM.
 
 Each table is a view over exactly the files of its version, so a query over several tables sees all
-of them as of one moment, whatever is being committed meanwhile.
+of them from one snapshot, whatever is being committed meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TYPES = {
 }
 
 
-#: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody asked for.
+#: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody requested.
 _SYSTEM = re.compile(r'\nDid you mean "(?:pg_|duckdb_|sqlite_|information_schema)[^\n]*')
 
 

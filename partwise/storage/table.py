@@ -71,7 +71,7 @@ class File:
 
 @dataclass(frozen=True)
 class Handle:
-    """A table at one version. Cheap: the list of files is read when asked for."""
+    """A table at one version. Cheap: the list of files is read when requested."""
 
     path: str
     version: int
@@ -275,7 +275,7 @@ def _commit(
         if taken is None:
             raise
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
-            raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
+            raise Conflict(f"{handle.path}: version {version} was committed by another process") from why
     if version % CHECKPOINT_EVERY == 0:
         _try_checkpoint(handle.path)
     return version

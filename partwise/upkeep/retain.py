@@ -94,7 +94,7 @@ def _expire(ledger: Ledger, warehouse: str, held: Lease, floor: int, now: Clock,
 def forget_files(ledger: Ledger, warehouse: str, table: str, is_gone: Callable[[str], bool], now: Clock) -> int:
     """Forget files whose rows have all expired and which are not there any more. Returns how many. Raises Busy.
 
-    One that is still there has to be remembered, or it would be loaded again, and all of its rows set aside.
+    One that is still there has to be remembered, or it would be loaded again, and all of its rows quarantined.
     """
     with ledger.database.reading() as r:
         floor = settled(r, table).floor

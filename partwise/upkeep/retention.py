@@ -54,7 +54,7 @@ def _by_age(newest: int, keep: int, length: int) -> int:
 def _changeable(graph: Graph, definitions: Mapping[str, Definition], known: Known) -> dict[str, int]:
     """The first part of each table that rows within the accepted lateness can still change.
 
-    Nothing of a source changes below its floor: rows for expired parts are set aside.
+    Nothing of a source changes below its floor: rows for expired parts are quarantined.
     A dimension may change at any time, and all that was computed with it.
     """
     found: dict[str, int] = {}

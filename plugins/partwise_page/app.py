@@ -64,7 +64,7 @@ class Problem(BaseModel):
 
 #: What every route may answer besides.
 ANSWERS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Problem, "description": "Nobody is logged in."},
+    401: {"model": Problem, "description": "You are not logged in."},
     403: {"model": Problem, "description": "Not allowed."},
     422: {"model": Problem, "description": "A parameter cannot be understood; the detail is a sentence."},
     503: {"model": Problem, "description": "There is no workspace or no ledger."},
@@ -75,7 +75,7 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
     """The application. Every route asks for the user, the files of the page included."""
     app = FastAPI(
         title="Partwise: the Parts page",
-        description="What the page asks. Read-only, except `POST /backfill`.",
+        description="The endpoints of the page. Read-only, except `POST /backfill`.",
         version="1",
         docs_url=None,
         redoc_url=None,
@@ -168,7 +168,7 @@ def _checked(place: Place, gate: Gate, user: Any, wanted: Wanted) -> dict[str, A
     with place.snapshot() as snapshot:
         table = table_of(snapshot.graph, wanted.table)
         if not _may(gate, user, table):
-            raise HTTPException(403, f"You may look at {table.name}, but not start runs of it.")
+            raise HTTPException(403, f"You have read-only access to {table.name}.")
         meant = preview(snapshot, table, wanted.range, wanted.upstream, wanted.downstream)
     return {
         "table": table.name,

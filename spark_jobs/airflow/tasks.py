@@ -85,7 +85,7 @@ def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
         with alive(engine, found):
             if not scope(engine, found).get(table):
                 log.info("%s: nothing that it reads has changed", name)
-            # The scope grows with what changes, and whoever asked for a year gets a year.
+            # The scope grows with what changes, and whoever requested a year gets a year.
             steps = _steps(engine, table, lambda: scope(engine, found).get(table, Parts()), None)
             return _compute(engine, table, lambda: scope(engine, found).get(table, Parts()), steps)
 
@@ -110,7 +110,7 @@ def _helpers_first(engine: Engine, view: str) -> dict[str, Any] | None:
 
 
 def _nothing(table: str) -> dict[str, Any]:
-    """The DAG still has a task for a helper that its view needs no longer: its file is written anew within a minute."""
+    """The DAG still has a task for a helper that its view needs no longer: its file is written again within a minute."""
     log.info("%s is not needed any more", table)
     return {"table": table, "steps": [], "failed": {}, "again": False}
 
@@ -170,7 +170,7 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
         "seconds": round(time.monotonic() - began, 3),
     }
     log.info(
-        "%s: %s files, %s rows, %s of them late, %s set aside, %.1f s", *list(found.values())[:5], found["seconds"]
+        "%s: %s files, %s rows, %s of them late, %s quarantined, %.1f s", *list(found.values())[:5], found["seconds"]
     )
     log.info("closed: %s; changed: %s", *(", ".join(found[key]) or "nothing" for key in ("closed", "changed")))
     for file, message in done.refused:
@@ -333,7 +333,7 @@ def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | No
             engine.catch_up()
             if tries == _TRIES:
                 raise
-            log.info("somebody else was quicker (%s); looking again what is due", why)
+            log.info("another process was faster (%s); checking again what is due", why)
 
 
 def _told(report: Report) -> dict[str, Any]:
@@ -360,7 +360,7 @@ def _told(report: Report) -> dict[str, Any]:
 
 
 def _failures(engine: Engine, table: str, failed: Collection[int], parts: Parts | None) -> dict[int, Failure]:
-    """What the ledger says has failed: now, in an earlier try of this run, or of the parts that were asked for.
+    """What the ledger says has failed: now, in an earlier try of this run, or of the parts that were requested.
 
     A second try that comes too early computes nothing. That is no success.
     """

@@ -18,7 +18,7 @@ _SITE = "partwise"
 
 
 def write(folder: Path, found: Iterable[tuple[Table, Kept]]) -> Path:
-    """Write the site anew; returns its first page."""
+    """Write the site again; returns its first page."""
     from spark_jobs.checks.expectations import great_expectations
 
     gx, _ = great_expectations()

@@ -157,7 +157,7 @@ def _ask(rows: DataFrame, questions: Mapping[int, Question]) -> dict[int, Mappin
 def _failing(
     rows: DataFrame, columns: Iterable[str], asked: Question, parts: Sequence[int], files: Mapping[int, str]
 ) -> dict[int, list[str]]:
-    """A sample of the rows that are against what is expected, as JSON, by part."""
+    """A sample of the rows that fail the check, as JSON, by part."""
     if asked.failing is None:
         return {}
     some = rows.where(read.in_parts(Parts.single(*parts)))

@@ -1,4 +1,4 @@
-"""What the checks of parts found last; as pages of Great Expectations with --open."""
+"""Show what the checks of parts found last; as pages of Great Expectations with --open."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ _OUTCOMES = ("failed", "accepted", "warned", "passed")
 def command(
     name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
     workspace: WorkspaceOption = None,
-    open_: Annotated[bool, typer.Option("--open", help="Makes the pages and shows them in a browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Create the pages and open them in a browser.")] = False,
     site: Annotated[
-        str | None, typer.Option("--site", metavar="DIR", help="Makes the pages in this folder, opens nothing.")
+        str | None, typer.Option("--site", metavar="DIR", help="Create the pages in this folder and open nothing.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many parts a table; what failed comes first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Show at most this many parts per table; failed ones come first.")
+    ] = 20,
     json: JsonOption = False,
 ) -> None:
-    """What the checks of parts found last. For one table: its parts, those that failed first, with failing rows.
+    """Show what the checks of parts found last. For one table: its parts, those that failed first, with failing rows.
 
     With --open: a site of HTML pages made by Great Expectations (its data docs), in `data_docs/` of the workspace.
 

@@ -1,4 +1,4 @@
-"""Reads tables as of one moment."""
+"""Query tables, all from one snapshot."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ class EngineName(StrEnum):
 
 def command(
     sql: Annotated[str, typer.Argument(metavar="SQL")],
-    as_of: Annotated[str | None, typer.Option("--as-of", metavar="TIME", help="UTC, or how long ago.")] = None,
-    engine: Annotated[EngineName, typer.Option(help="DuckDB needs no JVM.")] = EngineName.duckdb,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="TIME", help="Read as of this time: UTC, or how long ago.")
+    ] = None,
+    engine: Annotated[EngineName, typer.Option(help="The engine; DuckDB needs no JVM.")] = EngineName.duckdb,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
-    csv: Annotated[bool, typer.Option("--csv", help="For spreadsheets.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
-    """Reads tables by name, all as of one moment. Parts are filtered by `part_timestamp`.
+    """Query tables by name, all from one snapshot. Filter parts by `part_timestamp`.
 
     \b
     Example:
@@ -54,7 +56,7 @@ def command(
     try:
         found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
     except Stop as why:
-        then = "at that moment" if as_of else "yet"
+        then = "at that time" if as_of else "yet"
         raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
     if json:
         names = distinct(found.columns)
@@ -68,7 +70,7 @@ def command(
 
 
 def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pin], list[str]]:
-    """Every table at its version of one moment; of sources only the parts that existed by then.
+    """Every table at its version of one snapshot; of sources only the parts that existed by then.
 
     Beside them, tables that the text seems to mention and that had no part by then.
     """

@@ -1,4 +1,4 @@
-"""Runs the unit tests of views: tests/views/*.yaml."""
+"""Run the unit tests of views: tests/views/*.yaml."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Runs the unit tests of views in `tests/views/`: given rows, perhaps late ones, and the rows that parts must hold.
+    """Run the unit tests of views in `tests/views/`: given rows, perhaps late ones, and the rows that parts must hold.
 
     Each test runs on Spark, with a warehouse and a ledger of its own; the workspace is not touched.
 

@@ -1,4 +1,4 @@
-"""The ways in: take in what is new, take a file out again, look at and release what was set aside."""
+"""The ways in: take in what is new, take a file out again, look at and release what was quarantined."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TRIES = 5
 
 
 class NotDone(Exception):
-    """What was asked for cannot be done; the message is meant for people."""
+    """What was requested cannot be done; the message is meant for people."""
 
 
 def ingest(
@@ -196,14 +196,14 @@ def _meant(work: Job, workspace: Workspace, file: str) -> ledger_files.TakenFile
 
 
 def quarantined(engine: Engine, source: str | None = None, limit: int | None = None) -> list[Quarantined]:
-    """Rows that were set aside, with file and reason."""
+    """Rows that were quarantined, with file and reason."""
     name = None if source is None else _spelled(engine.definitions.usable, source)
     with engine.ledger.database.reading() as r:
         return ledger_files.quarantined(r, name, limit)
 
 
 def release(engine: Engine, workspace: Workspace, source: str) -> Ingested:
-    """Take in what was set aside as far as it can be placed by now, however old or new it is."""
+    """Take in what was quarantined as far as it can be placed by now, however old or new it is."""
     table = _source(engine, source)
     if table.delta is not None:
         raise NotDone(f"{table.name} is a Delta table of others; its rows are taken in when its owner corrects them.")

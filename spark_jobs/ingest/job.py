@@ -123,7 +123,7 @@ def job(engine: Engine, workspace: Workspace, table: Source | Dimension, schema:
             engine.ledger.adopt(held, [(0, None)], engine.now())
             engine.passed("created")
         if handle.version != (engine.ledger.current(table.name).version or 0):
-            raise storage.Conflict(f"{handle.path}: somebody else made the table meanwhile")
+            raise storage.Conflict(f"{handle.path}: another process created the table meanwhile")
         yield Job(engine, workspace, table, held, read_state(engine, table.name), handle)
 
 

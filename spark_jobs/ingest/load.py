@@ -234,7 +234,7 @@ def place(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> Pl
     written = work.digests(files)
     count = sum(int(d.partition(":")[0]) for d in written.values())
     if count != seen.rows - seen.bad:
-        raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} set aside, but {count} written")
+        raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} quarantined, but {count} written")
     work.engine.passed("digested")
     return Placed(files, written, count, seen.bad, seen.newest)
 
@@ -249,7 +249,7 @@ class Seen:
 
 
 def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> tuple[tuple[File, ...], Seen]:
-    """One job for all files: rows that can be placed are staged, the others counted and then set aside."""
+    """One job for all files: rows that can be placed are staged, the others counted and then quarantined."""
     spark, shape = work.engine.spark, shape_of(work.table)
     folders = {layout: folder for layout, folder in links.folders.items() if layout.has_rows}
     if not folders:
@@ -277,7 +277,7 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
         kept = set_aside(work, links, ids, sorted(found["bad_files"]), limits)
         if kept != found["bad"]:
             raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
-        work.engine.passed("set aside")
+        work.engine.passed("quarantined")
     return files, Seen(found["n"], found["bad"], found["newest"])
 
 

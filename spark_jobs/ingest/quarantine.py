@@ -133,7 +133,7 @@ def replace_span(taken: ledger_files.TakenFile, span: tuple[int, int]) -> ledger
 
 
 def _forget(work: Job) -> None:
-    """Nothing could be taken in: what was set aside again in this try goes."""
+    """Nothing could be taken in: what was quarantined again in this try goes."""
     work.settle(committed=False)
     with work.engine.ledger.database.writing(work.engine.now()) as w:
         ledger_files.forget_batch(w, work.name, work.batch)

@@ -89,7 +89,7 @@ def session(
 def mean_the_same(spark: SparkSession, conf: Mapping[str, str] | None = None) -> None:
     """Settings that results depend on (and `conf`), in a session that others have started.
 
-    Over Connect each setting is a call, so they are asked for at once: a driver of ours has them already.
+    Over Connect each setting is a call, so they are requested at once: a driver of ours has them already.
     """
     wanted = {**MEANING, **(conf or {})}
     there: Mapping[str, str | None] = {}

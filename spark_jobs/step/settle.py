@@ -82,7 +82,7 @@ def settle(engine: Engine, table: str) -> None:
 
 
 def _window(engine: Engine, table: str) -> View | None:
-    """The view that this table is, or serves, if there are several ways to keep it and nobody has asked for one."""
+    """The view that this table is, or serves, if there are several ways to keep it and nobody has requested one."""
     found = engine.definitions.usable.get(table)
     served = found.helper_of or table if isinstance(found, View) else table
     view = engine.definitions.tables.get(served)

@@ -60,7 +60,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class Known:
-    """A table as the ledger knows it at one moment."""
+    """A table as the ledger knows it at one time."""
 
     length: int
     parts: Parts

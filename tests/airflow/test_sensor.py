@@ -185,8 +185,8 @@ def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
 @pytest.mark.parametrize(
     "kind, conf, key, before, after",
     [
-        ("manual", {"part": " 2026-10-03T10:05 "}, None, None, "2026-10-03T10:05 was asked for"),
-        ("manual", None, "2026-10-03T10:05", None, "2026-10-03T10:05 was asked for"),
+        ("manual", {"part": " 2026-10-03T10:05 "}, None, None, "2026-10-03T10:05 was requested"),
+        ("manual", None, "2026-10-03T10:05", None, "2026-10-03T10:05 was requested"),
         ("manual", {"part": "2026-10-03T10:05"}, None, "the boss wants it", "the boss wants it"),
         ("manual", {"part": None}, None, None, None),
         ("asset_triggered", None, "2026-10-03T10:05", None, None),

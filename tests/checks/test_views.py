@@ -131,7 +131,7 @@ def test_first_build_with_one_bad_part_among_many(space: Checks) -> None:
         ("expect_column_values_to_not_be_null", True, 0, 3),
     ]
     assert kept.results[0].rows == ('{"g": "g-7", "x": -7}', '{"g": "g500", "x": 500}')
-    assert "2 of 3 values of x are against what is expected: between 0 and 100" in space.why("v", 2).failure.message  # type: ignore[union-attr]
+    assert "2 of 3 values of x fail the check: between 0 and 100" in space.why("v", 2).failure.message  # type: ignore[union-attr]
     waits = space.why("w", 2)
     assert (waits.state, [(need.table, need.missing) for need in waits.lacks]) == ("waiting", [("v", Parts.single(2))])
     assert space.go() == {}  # it is not tried again by itself

@@ -52,7 +52,7 @@ def test_the_chosen_way_stands() -> None:
         made = found.with_strategies({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
         assert set(made.helpers) == helpers
         assert set(made.usable) == {"m", "w", "r", *helpers}
-        assert made.graph() == asked.graph(), "the same as if it had been asked for"
+        assert made.graph() == asked.graph(), "the same as if it had been requested"
         assert view_of(made).chosen == Choice(strategy, "counted")  # type: ignore[arg-type]
         assert view_of(made).checks == view_of(found).checks
         again = made.with_strategies({"w": view_of(found).chosen})  # type: ignore[dict-item]

@@ -48,7 +48,7 @@ class Runs:
     allowed: bool = True
     started: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     state: str = "running"  # of whatever was started
-    asked: Callable[[str], object] = lambda dag: None  # with every DAG that somebody's permission is asked for
+    asked: Callable[[str], object] = lambda dag: None  # with every DAG that somebody's permission is requested
 
     async def trigger(self, request: Request, dag: str, values: dict[str, Any]) -> str:
         self.started.append((dag, values))

@@ -100,7 +100,7 @@ WINDOWS = [(TEN, TEN + 7200), (TEN + 1217, TEN + 7111), (TEN + 1800, TEN + 2400)
 
 @pytest.fixture(scope="module")
 def by_part() -> tuple[Warehouse, dict[str, Row]]:
-    """Every row part by part, over more days than can be asked for at once."""
+    """Every row part by part, over more days than can be requested at once."""
     made = every_state()
     made.deliver("orders", {}, {TEN // 86400: 2})
     with made.snapshot() as snapshot:

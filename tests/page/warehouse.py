@@ -23,7 +23,7 @@ SAME = Reference.same()
 
 
 def small() -> Graph:
-    """A source by the minute and a dimension; views by the minute, over windows, by the hour, by hand, with a helper."""
+    """A source by the minute and a dimension; views by the minute, over windows, by the hour, manually, with a helper."""
     minutes, nodes = Input("measurements", SAME), Input("nodes", None)
     hour = Input("measurements", Reference(Bound(60, 0, 1), Bound(60, 59, 1)))
     window = Input("worst_helper", Reference.window(-9, 0))

@@ -44,7 +44,7 @@ def revisions_at(r: Reading, history: History, entry: Entry, j: int) -> tuple[ob
 
 
 def pending_by_hand(history: History) -> set[tuple[str, int]]:
-    """Every part that is due by the formula or asked for, and everything that reads one, part by part."""
+    """Every part that is due by the formula or requested, and everything that reads one, part by part."""
     ledger = history.ledger
     with ledger.database.reading() as r:
         graph: Graph = ledger._catalog.graph(r)

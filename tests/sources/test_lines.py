@@ -1,4 +1,4 @@
-"""Rows that were set aside are found again in their file."""
+"""Rows that were quarantined are found again in their file."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class TestHowLong:
         assert wanted(tmp_path, late + "---" + WINDOW, start=9_000) == {}  # late rows still reach its first part
 
     def test_below_the_floor_of_a_source_nothing_changes(self, tmp_path: Path) -> None:
-        """Rows for expired parts of a source are set aside, however late it accepts them."""
+        """Rows for expired parts of a source are quarantined, however late it accepts them."""
         kept, floors = SOURCE + "keep: 1 day\n", {"m": 8_000}
         expected = {"m": 10_001 - DAY, "worst__panes": 8_000 - 9}
         assert wanted(tmp_path, kept + "---" + WINDOW, floors=floors) == expected

@@ -25,7 +25,7 @@ def ensure(root: Path, chosen: str) -> bool:
     wanted = {
         "inputs": fingerprint(root),
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
-        "root": str(root),  # scripts in an environment know where they are: a moved one is made anew
+        "root": str(root),  # scripts in an environment know where they are: a moved one is made again
     }
     stamp = read_stamp(venv)
     damaged = find_damage(venv, stamp.get("packages", []))
@@ -52,7 +52,7 @@ def ensure(root: Path, chosen: str) -> bool:
         # A half-done environment may be beyond repair. A sound one is kept: most likely the network is away.
         if fresh or (finished_once and not damaged):
             raise
-        say("that did not work; making the virtual environment anew")
+        say("that failed; creating the virtual environment again")
         create(venv, base_python(chosen))
         install(root, venv, reinstall=())
     if damaged := find_damage(venv, []):

@@ -1,4 +1,4 @@
-"""Closes a part of a source by hand, with the rows that have arrived for it."""
+"""Close a part of a source manually, with the rows that have arrived for it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Closes a part of a source by hand, with the rows that have arrived; without rows it is an empty part.
+    """Close a part of a source manually, with the rows that have arrived; without rows the part is empty.
 
     From then on views can use it, and rows that arrive for it are late rows. If the source has checks, the next ingest
-    makes them first, and closes the part if it passes.
+    runs them first and closes the part if they pass.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Merges the small files of old parts, and removes files that no promised read needs."""
+"""Merge the small files of old parts and remove files that no promised read needs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def command(
     name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
     older_than: Annotated[
-        str, typer.Option("--older-than", metavar="TIME", help="Files that were written since then are left alone.")
+        str, typer.Option("--older-than", metavar="TIME", help="Leave newer files alone.")
     ] = "1 hour",
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Merges small files of old parts: same rows, fewer files, no revision, nothing downstream.
+    """Merge small files of old parts: same rows, fewer files, no revision, nothing downstream.
 
     Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
     removed. Tables that are being written just now are left for the next time; one that something is wrong with is named,

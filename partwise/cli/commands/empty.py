@@ -1,4 +1,4 @@
-"""Declares parts of a source that will never come: they exist, without rows."""
+"""Declare that parts of a source will never come: they exist, without rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Declares parts of a source that will never come: they exist, without rows.
+    """Declare that parts of a source will never come: they exist, without rows.
 
     Views no longer wait for them. Rows that arrive after all are late rows.
 

@@ -1,4 +1,4 @@
-"""Makes a workspace with a small example that runs."""
+"""Create a workspace with a small example that runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or existing folder; no file is overwritten.")],
     json: JsonOption = False,
 ) -> None:
-    """Makes a workspace with a small example that runs.
+    """Create a workspace with a small example that runs.
 
     \b
     Example:

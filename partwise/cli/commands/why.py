@@ -1,4 +1,4 @@
-"""Why a part is stale, blocked, late or failed; what it was computed from; its revisions."""
+"""Explain why a part is stale, blocked, late or failed; what it was computed from; its revisions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     json: JsonOption = False,
     browse: OpenOption = False,
 ) -> None:
-    """Why a part is stale, blocked, late or failed; what it requires and what it was computed from; its revisions.
+    """Explain why a part is stale, blocked, late or failed; what it requires and was computed from; its revisions.
 
     \b
     Example:

@@ -139,7 +139,7 @@ def _until(view: View, item: Settlement | None) -> Choice:
 
 
 def _advice(snapshot: Snapshot, view: View, item: Settlement | None) -> str:
-    """Where today's counts speak for another strategy than the one that was asked for or settled."""
+    """Where today's counts speak for another strategy than the one that was requested or settled."""
     from partwise.choose.window import by_counts
     from partwise.ledger.records.strategies import groups_in_pane, usual_rows
 

@@ -162,7 +162,7 @@ def _no_tag(event: Any, start: int, allowed: tuple[str, ...]) -> None:
 def _unreadable(text: str, offset: int, why: yaml.reader.ReaderError) -> YamlProblem:
     bad = re.search("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
     at = bad.start() if bad else 0
-    what = f"the character U+{ord(text[at]):04X} cannot stand in YAML" if bad else str(why.reason)
+    what = f"the character U+{ord(text[at]):04X} is not allowed in YAML" if bad else str(why.reason)
     return YamlProblem("yaml-syntax", what, offset + at, "remove it; is this a text file?")
 
 

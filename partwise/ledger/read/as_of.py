@@ -1,4 +1,4 @@
-"""What readers see at one moment: the version of every table, and which parts of the sources exist by then.
+"""What readers see at one time: the version of every table, and which parts of the sources exist by then.
 
 A source's table also holds rows of parts that are not closed yet. Those parts do not exist for anyone, and
 readers who come through Partwise do not see them.
@@ -49,7 +49,7 @@ class Readable:
 def readable(
     database: Database, names: Collection[str], read: Collection[str], moment: float | None = None
 ) -> dict[str, Readable]:
-    """These tables as of one moment, now by default. Which parts exist is looked up for those that are `read`."""
+    """These tables from one snapshot, now by default. Which parts exist is looked up for those that are `read`."""
     with database.reading() as r:
         seq = 2**62 if moment is None else sequence_at(r, moment)
         known = versions_at(r, seq)
@@ -92,7 +92,7 @@ def versions_at(r: Reading, seq: int) -> dict[str, Version]:
 def _existing(r: Reading, name: str, moment: float | None) -> Parts:
     if moment is None:
         return existing(r, name)
-    # A part exists from its first revision on; closing one by hand makes a revision, but no version.
+    # A part exists from its first revision on; closing one manually makes a revision, but no version.
     found = enumerate(r.on.execute(_THERE, {"t": name, "m": moment}).scalars())
     runs = ([p for _, p in members] for _, members in groupby(found, key=lambda item: item[1] - item[0]))
     return Parts.of(*((run[0], run[-1]) for run in runs))

@@ -39,7 +39,7 @@ _OLD_WRITERS = text(
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """As-of reads work from this sequence, recorded at or before the moment `at`, on."""
+    """As-of reads work from this sequence, recorded at or before the time `at`, on."""
 
     seq: int
     at: float
@@ -52,7 +52,7 @@ def promised(r: Reading) -> Promise | None:
 
 
 def promise_from(w: Writing, moment: float) -> Promise:
-    """From now on nothing older than this moment is promised. A promise that was given up stays given up."""
+    """From now on nothing older than this time is promised. A promise that was given up stays given up."""
     before = promised(w)
     if before is not None and before.at >= moment:
         return before

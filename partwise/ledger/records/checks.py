@@ -101,7 +101,7 @@ def let_go(w: Writing, table: str, parts: Iterable[int]) -> None:
 
 
 def accept(w: Writing, table: str, parts: Parts, who: str) -> Parts:
-    """Publish these parts as they failed their checks; returns those that had failed. Other content is checked anew."""
+    """Publish these parts as they failed their checks; returns those that had failed. Other content is checked again."""
     done = []
     for p in sorted(failed_parts(w, table)):
         row = w.on.execute(_ONE, {"t": table, "p": p}).one_or_none() if p in parts else None

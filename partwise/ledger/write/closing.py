@@ -1,4 +1,4 @@
-"""Closing parts of a source by hand, and declaring parts that will never come."""
+"""Closing parts of a source manually, and declaring parts that will never come."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Refused(Exception):
 
 def close(ledger: Ledger, name: str, p: int, holder: str, now: float, adopt: Adopt | None = None) -> Recorded:
     """Close one part with the rows that have arrived for it; without rows it closes as an empty part."""
-    return _record(ledger, name, Range(p, p), "closed by hand", holder, now, adopt, rows_allowed=True)
+    return _record(ledger, name, Range(p, p), "closed manually", holder, now, adopt, rows_allowed=True)
 
 
 def closable(ledger: Ledger, name: str, p: int) -> None:

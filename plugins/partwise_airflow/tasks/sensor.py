@@ -129,7 +129,7 @@ class RequiredParts(PartsSensor):
             if not ready:
                 with ledger.database.writing(time.time()) as w:
                     forget(w, self.table, None)
-                raise AirflowSkipException(f"{self.table}: nothing of it is due and ready; another run was quicker")
+                raise AirflowSkipException(f"{self.table}: nothing of it is due and ready; another run was faster")
         told = [f"{name}[{parts_text(parts, graph[name].length)}]" for name, parts in ready.items()]
         self.log.info("%s: everything that is required exists", ", ".join(told))
         return ", ".join(told)

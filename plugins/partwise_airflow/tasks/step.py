@@ -91,16 +91,16 @@ class SparkStep(PySparkOperator):
 
 
 def requested(workspace: str | None, view: str, asked: Asked) -> None:
-    """Before the first step of a run: what somebody asked for is marked."""
+    """Before the first step of a run: what somebody requested is marked."""
     if asked.requested and asked.parts is not None:
         with ledger_at(workspace, take_over=True) as (_, ledger):
             request(ledger, view, asked.parts)
 
 
 def computed(workspace: str | None, view: str, asked: Asked) -> None:
-    """After the last step of a run: raises, to be tried again, if what somebody asked for still waits for something.
+    """After the last step of a run: raises, to be tried again, if what somebody requested still waits for something.
 
-    The sensor saw that what it requires exists; part of that may be about to be computed anew.
+    The sensor saw that what it requires exists; part of that may be about to be computed again.
     """
     if asked.requested and asked.parts is not None:
         with ledger_at(workspace) as (_, ledger):
@@ -141,7 +141,7 @@ def by(context: Any) -> dict[str, Any]:
 def step_of(task: Any, asked: Asked, context: Any, ends: str | None = None) -> str:
     """The step as JSON. Helpers always compute whatever is due.
 
-    The first step of a run that nobody asked for begins it: the run takes what is due from then on. The last one may
+    The first step of a run that nobody requested begins it: the run takes what is due from then on. The last one may
     end it, if it can skip the task that `ends` it.
     """
     step = {"workspace": task.workspace, "table": task.table, "parts": asked.of(task.view_length, task.length)}

@@ -45,7 +45,7 @@ class Found:
     hash: str
     format: Format
     layout: tuple[tuple[str, str], ...]
-    broken: bool = False  # CSV with line breaks inside of quotation marks
+    broken: bool = False  # CSV with line breaks inside quotation marks
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
-"""Where in its file a row stands that was set aside, and what its line says: Spark tells neither of rows that it can read.
+"""Where in its file a row stands that was quarantined, and what its line says: Spark tells neither of rows that it can read.
 
 Whether such a row has a part depends on the columns that are read as text, and on its event time. So all lines of a
-file that agree in these with a row that was set aside were set aside, and no others.
+file that agree in these with a row that was quarantined were quarantined, and no others.
 """
 
 from __future__ import annotations

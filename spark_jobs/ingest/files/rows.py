@@ -108,7 +108,7 @@ def again(rows: DataFrame, layout: str | None, shape: Shape) -> DataFrame:
 
 
 def _known(rows: DataFrame, shape: Shape, *more: str) -> DataFrame:
-    """The declared columns. Rows that were set aside before a column was declared do not have it."""
+    """The declared columns. Rows that were quarantined before a column was declared do not have it."""
     have = {name.lower(): F.col(schemas.quoted(name)) for name in rows.columns}
     chosen = [have.get(name.lower(), F.lit(None)).alias(name) for name in shape.columns]
     return rows.select(*chosen, BAD, *more) if more else rows.select(*chosen, BAD, "_metadata")

@@ -92,7 +92,7 @@ def rows_added_and_removed(
 
 
 def _same_columns(path: str, position: int, action: dict[str, Any]) -> bool:
-    """Whether this action leaves the columns as they were at the last look. RESTORE always writes them anew."""
+    """Whether this action leaves the columns as they were at the last look. RESTORE always writes them again."""
     new = action.get("metaData")
     if new is None:
         return True
