@@ -78,22 +78,22 @@ def _run(engine: Engine, ledger: Ledger, case: Case) -> Outcome:
     for p in case.held:
         if (case.view, p) not in failed:
             found[f"{case.view}[{part_text(p, length)}]"] = ["it should have failed its checks, but it did not"]
-    rows = _rows(engine, case.view)
+    there = _rows(engine, case.view)
     for p, expected in case.expect.items():
         name = f"{case.view}[{part_text(p, length)}]"
-        if p not in rows:
-            built = ", ".join(part_text(q, length) for q in sorted(rows)) or "none"
+        if p not in there:
+            built = ", ".join(part_text(q, length) for q in sorted(there)) or "none"
             found.setdefault(name, [f"it was not built; there are {built}"])
-        elif lines := difference(expected, rows[p]):
+        elif lines := difference(expected, there[p]):
             found[name] = lines
     return Outcome(case, found)
 
 
 def _write(engine: Engine, name: str, parts: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
     """These parts hold exactly these rows from now on. Written without Spark, which is quicker."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     table = engine.definition(name)
     assert isinstance(table, Source | Dimension)

@@ -25,7 +25,7 @@ from spark_jobs.retry import is_infrastructure
 from spark_jobs.step import read
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
 #: Rows of a part that are brought to this process at most.
 MOST = 5_000_000

@@ -142,11 +142,12 @@ def _ask(rows: DataFrame, questions: Mapping[int, Question]) -> dict[int, Mappin
     if first.key is not None:
         keys = [F.expr(key).alias(f"k{at}") for at, key in enumerate(first.key)]
         names = [f"k{at}" for at in range(len(keys))]
-        of = rows.where(first.where).select(schemas.PART, *keys).groupBy(schemas.PART, *names)
-        of = of.agg(F.count(F.lit(1)).alias("n"))
+        groups = rows.where(first.where).select(schemas.PART, *keys).groupBy(schemas.PART, *names)
+        of = groups.agg(F.count(F.lit(1)).alias("n"))
     answers = of.groupBy(schemas.PART).agg(*(F.expr(sql).alias(f"v{at}") for at, sql in enumerate(aggregates)))
     by_part = {row[0]: tuple(row[1:]) for row in answers.collect()}
-    found, start = {}, 0
+    found: dict[int, Mapping[int, Sequence[Any]]] = {}
+    start = 0
     for at, q in questions.items():
         end = start + len(q.aggregates)
         found[at] = {p: values[start:end] for p, values in by_part.items()}

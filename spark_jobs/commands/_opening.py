@@ -37,8 +37,9 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
         started = session(master=spark.master, remote=spark.remote, conf=spark.conf)
-        most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
-        yield Engine(started, ledger, definitions, workspace.warehouse, **most), workspace
+        parts, rows = workspace.settings.chunk_parts, workspace.settings.chunk_rows
+        engine = Engine(started, ledger, definitions, workspace.warehouse, most_parts=parts, most_rows=rows)
+        yield engine, workspace
 
 
 def names_of(engine: Engine, names: list[str] | None, *kinds: str) -> list[str] | None:

@@ -84,15 +84,15 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
         with work.engine.ledger.database.writing(work.engine.now()) as w:
             touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
     if not taking.files:
-        done = publish(work, Change())
+        published = publish(work, Change())
         let_go(work, taking.let_go, work.state.existing)
         return Ingested(
             work.name,
-            closed=done.closed,
+            closed=published.closed,
             refused=taking.refused,
-            notes=list(done.notes),
-            failed=dict(done.failed),
-            warned=dict(done.warned),
+            notes=list(published.notes),
+            failed=dict(published.failed),
+            warned=dict(published.warned),
         )
     state, ids = work.state, {number: found for number, found, _ in taking.files}
     late = source.late

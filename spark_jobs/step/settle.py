@@ -93,8 +93,8 @@ def _window(engine: Engine, table: str) -> View | None:
 def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool]) -> bool:
     now = engine.definitions
     after = now.with_strategies({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
-    tables = (tables_of(definitions.graph(), wanted.view) for definitions in (now, after))
-    done = engine.ledger.settle(wanted, *tables, engine.now(), still, is_dead)
+    before, then = tables_of(now.graph(), wanted.view), tables_of(after.graph(), wanted.view)
+    done = engine.ledger.settle(wanted, before, then, engine.now(), still, is_dead)
     if done:
         log.info("%s is kept by %s: %s", wanted.view, wanted.strategy, wanted.why)
     return done

@@ -170,7 +170,7 @@ class ReportBackfill(BaseOperator):
             left = {} if found is None else backfills.still_asked(found, done)
             with ledger.database.writing(time.time()) as w:
                 backfills.finish(w, planned["number"], done=not left)
-        rows = [("table", "recomputed", "changed", "unchanged", "left")]
+        rows: list[tuple[str, ...]] = [("table", "recomputed", "changed", "unchanged", "left")]
         rows += [(n, *(str(p.count) for p in (d.recomputed, d.changed, d.unchanged, d.left))) for n, d in done.items()]
         for line in aligned(rows):
             self.log.info("%s", line)

@@ -83,7 +83,7 @@ class SparkStep(PySparkOperator):
         if report.get("quiet"):
             # Nothing to tell: no process is started for that. Whoever skips other tasks has to keep the report itself.
             context["ti"].xcom_push("return_value", report)
-            raise DownstreamTasksSkipped(tasks=["announce"])
+            raise DownstreamTasksSkipped(tasks=["announce"])  # type: ignore[no-untyped-call]
         return report
 
     def on_kill(self) -> None:

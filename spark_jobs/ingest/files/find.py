@@ -190,7 +190,7 @@ def _json_columns(head: bytes) -> tuple[tuple[str, str], ...]:
 
 def _parquet_columns(path: str) -> tuple[tuple[str, str], ...]:
     """Times are kept as 96 bits by old writers, which Arrow calls nanoseconds as well, but Spark reads only those."""
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
         stored = pq.read_metadata(Path(path)).schema

@@ -98,11 +98,11 @@ def _parquet(spark: SparkSession, layout: Layout, paths: Sequence[str]) -> DataF
 def again(rows: DataFrame, layout: str | None, shape: Shape) -> DataFrame:
     """Quarantined rows (text, file and line) read like the files that they came from."""
     if layout is None:
-        kind, options, parse = Layout("json", ()), _JSON, F.from_json
+        found = F.from_json(TEXT, read_schema(shape, Layout("json", ())), {**_JSON, "mode": "PERMISSIVE"})
     else:
-        kind, options, parse = Layout("csv", tuple((name, "string") for name in json.loads(layout))), _CSV, F.from_csv
-    schema = read_schema(shape, kind)
-    parsed = rows.select(parse(TEXT, schema, {**options, "mode": "PERMISSIVE"}).alias("__row"), TEXT, FILE, LINE)
+        kind = Layout("csv", tuple((name, "string") for name in json.loads(layout)))
+        found = F.from_csv(TEXT, read_schema(shape, kind), {**_CSV, "mode": "PERMISSIVE"})
+    parsed = rows.select(found.alias("__row"), TEXT, FILE, LINE)
     known = _known(parsed.select("__row.*", TEXT, FILE, LINE), shape, TEXT, FILE, LINE)
     return known.withColumn(LAYOUT, F.lit(layout).cast("string"))
 

@@ -73,9 +73,9 @@ def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
     if (intake.origin, intake.position) == (watched.origin, watched.version) and not again:
         if isinstance(work.table, Dimension):
             return Ingested(work.name)
-        done = publish(work, Change())
-        notes, failed, warned = list(done.notes), dict(done.failed), dict(done.warned)
-        return Ingested(work.name, closed=done.closed, notes=notes, failed=failed, warned=warned)
+        published = publish(work, Change())
+        notes, failed, warned = list(published.notes), dict(published.failed), dict(published.warned)
+        return Ingested(work.name, closed=published.closed, notes=notes, failed=failed, warned=warned)
     rows = foreign_rows(work, watched.path, watched.version, shape)
     reason = f"version {watched.version} of {delta}"
     if isinstance(work.table, Dimension):
@@ -164,7 +164,8 @@ def _affected(work: Job, watched: Watched, rows: DataFrame, shape: Shape, limits
                 sums.append({})
                 continue
             placed = r.placed(frame, shape, limits)
-            sums.append(dict(digests(placed, work.handle.schema, leave_out=r.NO_CONTENT)))
+            made = digests(placed, work.handle.schema, leave_out=r.NO_CONTENT)
+            sums.append({p: digest for p, digest in made.items()})  # noqa: C416  # keys of a wider type
         after, before = sums
         net = {p: plus(after.get(p, EMPTY.digest), before.get(p, EMPTY.digest), -1) for p in {*after, *before}}
         changed = {p for p, digest in net.items() if digest != EMPTY.digest}

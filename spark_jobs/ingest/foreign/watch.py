@@ -148,7 +148,7 @@ def _mapped(watched: Watched, version: int) -> bool:
 def in_time(rows: DataFrame, shape: Shape, wanted: Parts) -> Column:
     """The condition on the event time itself, by which Delta skips files. May be wider than the parts."""
     assert shape.time is not None
-    name = next(n for n in shape.columns if n.lower() == shape.time.column.lower())  # type: ignore[union-attr]
+    name = next(n for n in shape.columns if n.lower() == shape.time.column.lower())
     kind, column = dict(rows.dtypes)[name], f"`{name}`"
     spans = wanted.ranges if len(wanted.ranges) <= _MOST_RANGES else Parts.of((wanted.first, wanted.last)).ranges
     if kind == "timestamp" and shape.time.unit is None:
