@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from partwise.ledger.read.snapshot import Snapshot
-    from partwise.storage.query import Pin
+    from partwise.storage.query import PinnedTable
     from partwise.tables import Table
 
 
@@ -139,7 +139,7 @@ class PastReader:
             raise PartwiseError(f"There is no table {name}{meant(name, shown)}")
         return found
 
-    def _pins(self, wanted: Wanted) -> dict[str, Pin]:
+    def _pins(self, wanted: Wanted) -> dict[str, PinnedTable]:
         from partwise.reading import pinned
 
         self._check_ledger()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from partwise.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from partwise.storage.query import Pin, Result
+    from partwise.storage.query import PinnedTable, Result
 
 
 class NotKept(Exception):
@@ -28,11 +28,11 @@ def read(sql: str, workspace: str | None = None, moment: float | None = None) ->
     return query(sql, pinned(where, lambda names: mentioned(sql, names), moment))
 
 
-def pinned(where: Workspace, wanted: Wanted, moment: float | None = None) -> dict[str, Pin]:
+def pinned(where: Workspace, wanted: Wanted, moment: float | None = None) -> dict[str, PinnedTable]:
     """Every table at its version of one snapshot; of those that are `wanted` only the parts that exist. Raises NotKept."""
     from partwise.ledger.read.as_of import readable
     from partwise.storage.paths import table_path
-    from partwise.storage.query import Pin
+    from partwise.storage.query import PinnedTable
 
     ledger = where.open_ledger(time.time())
     try:
@@ -43,7 +43,7 @@ def pinned(where: Workspace, wanted: Wanted, moment: float | None = None) -> dic
     finally:
         ledger.database.close()
     return {
-        name: Pin(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
+        name: PinnedTable(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
         for name, at in found.items()
     }
 

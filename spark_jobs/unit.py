@@ -27,7 +27,7 @@ from spark_jobs.run import run_all
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TestOutcome:
     """How a test ended: `differences` are lines by part; none of them means that it passed."""
 
     case: Case
@@ -38,7 +38,7 @@ class Outcome:
         return not self.differences
 
 
-def run_case(spark: SparkSession, definitions: Definitions, case: Case) -> Outcome:
+def run_case(spark: SparkSession, definitions: Definitions, case: Case) -> TestOutcome:
     """Deliver, run, deliver late rows, run again, compare."""
     with TemporaryDirectory(prefix="partwise-test-") as folder:
         ledger = open_ledger(f"sqlite:///{folder}/ledger.db", 0.0)
@@ -51,7 +51,7 @@ def run_case(spark: SparkSession, definitions: Definitions, case: Case) -> Outco
             ledger.database.close()
 
 
-def _run(engine: Engine, ledger: Ledger, case: Case) -> Outcome:
+def _run(engine: Engine, ledger: Ledger, case: Case) -> TestOutcome:
     graph = engine.definitions.graph()
     only = graph.upstream([case.view])
     failed: dict[tuple[str, int], str] = {}
@@ -86,7 +86,7 @@ def _run(engine: Engine, ledger: Ledger, case: Case) -> Outcome:
             found.setdefault(name, [f"it was not built; there are {built}"])
         elif lines := difference(expected, there[p]):
             found[name] = lines
-    return Outcome(case, found)
+    return TestOutcome(case, found)
 
 
 def _write(engine: Engine, name: str, parts: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:

@@ -8,12 +8,12 @@ from partwise.checks.catalog import EQUALS, PREVIOUS
 from partwise.definitions.definitions import Definition, Dimension, Source, View, inputs_of
 from partwise.definitions.problems import Problem, did_you_mean
 from partwise.definitions.yaml.shape import Reporter
-from partwise.definitions.yaml.text import Node
+from partwise.definitions.yaml.text import YamlNode
 from partwise.parts import duration_text
 
 
 def across(
-    definition: Definition, tables: Mapping[str, Definition], broken: frozenset[str], node: Node, report: Reporter
+    definition: Definition, tables: Mapping[str, Definition], broken: frozenset[str], node: YamlNode, report: Reporter
 ) -> Iterator[Problem]:
     """`tables` by lower-case name."""
     written = node.get("checks")

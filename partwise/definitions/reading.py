@@ -9,23 +9,23 @@ from partwise.compile.result_types import result_types
 from partwise.compile.translated import translate_view
 from partwise.definitions.build import build, idle_keys
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
-from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
+from partwise.definitions.meaning import Document, KnownNames, cycle_problem, order, problems_of, result_columns
 from partwise.definitions.names import bad_name, is_ours
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.yaml.model import DOCUMENTS
 from partwise.definitions.yaml.shape import Reporter, shown, validate
-from partwise.definitions.yaml.text import File, Node, YamlProblem, compose, documents, duplicates, value
+from partwise.definitions.yaml.text import TextFile, YamlNode, YamlProblem, compose, documents, duplicates, value
 
 _NAMED = re.compile(r"^(?:source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 _FAULT_HINT = "this is a fault of Partwise; please report it with the definition"
 
 
-class Reading:
+class DefinitionsReading:
     """Collects documents and problems of all files, then looks at them together."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
-        self.entries: list[Entry] = []
+        self.entries: list[Document] = []
         #: Names of documents that are too broken for more: who reads them is not at fault.
         self.lost: set[str] = set()
 
@@ -34,13 +34,13 @@ class Reading:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as why:
             readable = content[: why.start].decode("utf-8-sig")
-            line, column = File(name, readable).at(len(readable))
+            line, column = TextFile(name, readable).at(len(readable))
             hint = "save the file as UTF-8"
             message = f"the byte 0x{content[why.start]:02X} is not UTF-8 text"
             self.problems.append(Problem(name, line, column, "encoding", message, hint))
             self.lost |= {found.lower() for found in _NAMED.findall(content.decode("latin-1"))}
             return
-        file = File(name, text)
+        file = TextFile(name, text)
         for offset, piece in documents(text):
             report = Reporter(file)
             try:
@@ -53,7 +53,7 @@ class Reading:
                 self.problems.append(report(offset, "internal", _fault(why), _FAULT_HINT))
                 self.lost |= {found.lower() for found in _NAMED.findall(piece)}
 
-    def _document(self, node: Node, file: File) -> None:
+    def _document(self, node: YamlNode, file: TextFile) -> None:
         report = Reporter(file)
         data = value(node)
         if data is None:
@@ -88,18 +88,18 @@ class Reading:
         if shaped.document is not None:
             built = build(shaped.document, node, report, shaped.without)
             self.problems += built.problems
-            self.entries.append(Entry(built, node, report))
+            self.entries.append(Document(built, node, report))
 
     def finish(self) -> Definitions:
         tables: dict[str, Definition] = {}
-        entries: dict[str, Entry] = {}
+        entries: dict[str, Document] = {}
         for entry in self.entries:
             name = entry.definition.name.lower()
             if name in tables:
                 self.problems.append(_second(entry, tables[name]))
             else:
                 tables[name], entries[name] = entry.definition, entry
-        catalog = Catalog(tables, self._broken() | (self.lost - tables.keys()))
+        catalog = KnownNames(tables, self._broken() | (self.lost - tables.keys()))
         names, cycles = order(tables)
         self.problems += [cycle_problem(ring, catalog) for ring in cycles]
         helpers: dict[str, View] = {}
@@ -141,7 +141,7 @@ def _fault(why: Exception) -> str:
     return f"Partwise failed on this definition: {type(why).__name__}: {why}"
 
 
-def _no_kind(kinds: list[str], keys: list[str], node: Node, report: Reporter) -> Problem:
+def _no_kind(kinds: list[str], keys: list[str], node: YamlNode, report: Reporter) -> Problem:
     if kinds:
         key = node.key(kinds[1]) or node
         message = f"{list_of(kinds, 'and')} in one document"
@@ -152,7 +152,7 @@ def _no_kind(kinds: list[str], keys: list[str], node: Node, report: Reporter) ->
     return report(node, "not-a-definition", message, hint or "start the document with one of them and a name")
 
 
-def _second(entry: Entry, first: Definition) -> Problem:
+def _second(entry: Document, first: Definition) -> Problem:
     name = entry.definition.name
     kind = type(entry.definition).__name__.lower()
     at = entry.node.get(kind) or entry.node

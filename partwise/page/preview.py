@@ -25,7 +25,7 @@ class PreviewLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class BackfillPreview:
     """`seconds` is None where a table has no history to go by."""
 
     table: str
@@ -36,7 +36,9 @@ class Preview:
     seconds: float | None
 
 
-def preview(snapshot: Snapshot, table: Table, text: str, upstream: bool = False, downstream: bool = True) -> Preview:
+def preview(
+    snapshot: Snapshot, table: Table, text: str, upstream: bool = False, downstream: bool = True
+) -> BackfillPreview:
     """Raises BadAsk where a backfill would be refused."""
     if table.kind != "view":
         raise BadAsk(f"{table.name} is a {table.kind}: its parts come from outside. Backfill a view that reads it.")
@@ -57,7 +59,7 @@ def preview(snapshot: Snapshot, table: Table, text: str, upstream: bool = False,
     sure = [line for line in lines if line.why != "follows"]
     took = [line.seconds for line in sure]
     known = [seconds for seconds in took if seconds is not None]
-    return Preview(
+    return BackfillPreview(
         table=table.name,
         range=range_text(span, table.length),
         lines=tuple(lines),

@@ -35,7 +35,7 @@ _STEPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class TabQuery:
     """A query as it runs, of the view or of one of its helpers."""
 
     table: str
@@ -73,7 +73,7 @@ class Tab:
     start: str | None
     file: str | None
     definition: str | None
-    queries: tuple[Query, ...]
+    queries: tuple[TabQuery, ...]
     choice: str
     advice: str
     many: str
@@ -122,13 +122,13 @@ def tab(snapshot: Snapshot, definitions: Definitions, table: Table, folder: Path
     )
 
 
-def _queries(view: View) -> Iterator[Query]:
+def _queries(view: View) -> Iterator[TabQuery]:
     if view.query is not None:
-        yield Query(view.name, "as written", view.query.text.strip())
+        yield TabQuery(view.name, "as written", view.query.text.strip())
     generated = view.query is not None or view.helper_of is not None
     for title, statement in (("INITIALIZE", view.initialize), ("UPDATE", view.update)):
         if statement is not None:
-            yield Query(view.name, f"{title}, generated" if generated else title, statement.text.strip())
+            yield TabQuery(view.name, f"{title}, generated" if generated else title, statement.text.strip())
 
 
 def _named(file: str, folder: Path | None) -> str:

@@ -7,11 +7,11 @@ from partwise.storage.log import Logged, entries
 from partwise.storage.schema import BadSchema
 from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep
 from partwise.storage.table import (
+    CommitRefused,
     Conflict,
     File,
     Handle,
     NoTable,
-    Refused,
     Rewrite,
     StorageError,
     barrier,
@@ -26,12 +26,12 @@ from partwise.storage.table import (
 
 __all__ = [
     "BadSchema",
+    "CommitRefused",
     "Conflict",
     "File",
     "Handle",
     "Logged",
     "NoTable",
-    "Refused",
     "Rewrite",
     "StorageError",
     "Swept",

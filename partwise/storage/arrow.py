@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from partwise.storage.query import BadQuery, Pin, connect
+from partwise.storage.query import BadQuery, PinnedTable, connect
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 
-def arrow(sql: str, tables: Mapping[str, Pin]) -> pa.Table:
+def arrow(sql: str, tables: Mapping[str, PinnedTable]) -> pa.Table:
     """What one statement gives. Times are in UTC. Raises BadQuery, StorageError."""
     import duckdb
     import pyarrow as pa

@@ -41,7 +41,7 @@ class BadQuery(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
+class PinnedTable:
     """A table as a query sees it. Without a version it is empty and has the given schema.
 
     `parts` are the parts that exist: a source's table also holds rows of parts that are not closed yet.
@@ -60,7 +60,7 @@ class Result:
     rows: Sequence[tuple[Any, ...]]
 
 
-def query(sql: str, tables: Mapping[str, Pin]) -> Result:
+def query(sql: str, tables: Mapping[str, PinnedTable]) -> Result:
     """Runs one statement. Times are in UTC. Raises BadQuery, NoTable."""
     import duckdb
 
@@ -77,7 +77,7 @@ def query(sql: str, tables: Mapping[str, Pin]) -> Result:
             raise BadQuery(f"{_SYSTEM.sub('', str(why))}\nTables of this workspace: {known}") from why
 
 
-def connect(sql: str, tables: Mapping[str, Pin]) -> DuckDBPyConnection:
+def connect(sql: str, tables: Mapping[str, PinnedTable]) -> DuckDBPyConnection:
     """A connection in which the tables that the text mentions are views."""
     import duckdb
 
@@ -97,7 +97,7 @@ def mentioned(sql: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if set(re.findall(r"\w+", name.lower())) <= words]
 
 
-def _select(pin: Pin) -> str:
+def _select(pin: PinnedTable) -> str:
     from partwise.storage.table import open_at
 
     if pin.version is None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from partwise.storage import log
 from partwise.storage.files import Folder, folder
-from partwise.storage.table import File, Handle, Refused, barrier, open_at
+from partwise.storage.table import CommitRefused, File, Handle, barrier, open_at
 
 _NOTES = "_staged"
 #: Words that Spark and Delta take literally: no hidden names, no `x=1` that looks like a partition.
@@ -34,7 +34,7 @@ def begin(handle: Handle, step: str) -> str:
     name, root = folder_of(step), folder(handle.path)
     if root.listing(name) or root.size(f"{_NOTES}/{step}") is not None:
         # An earlier try may be committed already; writing into its folder would damage the table.
-        raise Refused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
+        raise CommitRefused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
     root.write(f"{_NOTES}/{step}", str(handle.version).encode())
     return f"{handle.path.rstrip('/')}/{name}"
 

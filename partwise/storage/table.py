@@ -47,7 +47,7 @@ class Conflict(StorageError):
     """Another commit took the version; nothing of ours is visible. Start over from a new handle."""
 
 
-class Refused(StorageError):
+class CommitRefused(StorageError):
     """The commit would have damaged the table; nothing was written."""
 
 
@@ -127,7 +127,7 @@ def rewrite(handle: Handle, parts: Parts) -> Rewrite:
     mixed = tuple(file for file in removed if not file.only_holds(parts))
     unknown = next((f.path for f in mixed if f.lo is None), None)
     if unknown is not None:
-        raise Refused(f"{handle.path}: {unknown} has no statistics of '{PART}', so its parts cannot be replaced")
+        raise CommitRefused(f"{handle.path}: {unknown} has no statistics of '{PART}', so its parts cannot be replaced")
     held = Parts.of(*((f.lo, f.hi) for f in mixed if f.lo is not None and f.hi is not None))
     return Rewrite(removed, mixed, held - parts)
 
@@ -192,7 +192,7 @@ def commit(
     live = {file.path: file.size for file in handle.files}
     strange = [file.path for file in removes if file.path not in live]
     if strange:
-        raise Refused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
+        raise CommitRefused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
     actions: list[AddAction | RemoveAction] = [*_add_actions(handle, adds, live, handle.columns, now, data_change)]
     actions += [RemoveAction(file.path, data_change, now, live[file.path], {}) for file in removes]
     return _commit(handle, actions, "append", handle.table.schema(), entry)
@@ -233,21 +233,21 @@ def _add_actions(
     for file in adds:
         size = root.size(file.path)
         if file.path in live:
-            raise Refused(f"{handle.path}: {file.path} is a file of the table already")
+            raise CommitRefused(f"{handle.path}: {file.path} is a file of the table already")
         if size is None:
-            raise Refused(f"{handle.path}: the staged file {file.path} is missing")
+            raise CommitRefused(f"{handle.path}: the staged file {file.path} is missing")
         if size != file.size:
-            raise Refused(f"{handle.path}: the staged file {file.path} has {size} bytes, expected {file.size}")
+            raise CommitRefused(f"{handle.path}: the staged file {file.path} has {size} bytes, expected {file.size}")
         try:
             footer = root.footer(file.path)
             if not footer.rows:
                 continue
             statistics = footer.statistics()
         except BadFile as why:
-            raise Refused(f"{handle.path}: {why}") from why
+            raise CommitRefused(f"{handle.path}: {why}") from why
         if set(footer.columns) != set(columns):
             odd = ", ".join(sorted(set(footer.columns) ^ set(columns)))
-            raise Refused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
+            raise CommitRefused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
         found.append(AddAction(file.path, size, {}, now, data_change, statistics))
     return found
 

@@ -22,7 +22,7 @@ from partwise.storage import File
 from partwise.storage.paths import table_path
 from partwise.upkeep.clean import Cleaned, clean
 from partwise.upkeep.groups import TARGET
-from partwise.upkeep.retention import Known, Wanted, wanted_floors
+from partwise.upkeep.retention import RetentionFacts, Wanted, wanted_floors
 from partwise.upkeep.rewriting import rewrite_rows
 
 Clock = Callable[[], float]
@@ -44,7 +44,7 @@ def floors(ledger: Ledger, definitions: Mapping[str, Definition]) -> dict[str, W
         newest = {name: span.hi for name in graph.tables if (span := bounds(r, name)) is not None}
         now = {name: settled(r, name) for name in graph.tables}
         marks = {name: intake_of(r, name).watermark for name in graph.tables}
-    known = Known(newest.get, lambda name: now[name].start, lambda name: now[name].floor, marks.get)
+    known = RetentionFacts(newest.get, lambda name: now[name].start, lambda name: now[name].floor, marks.get)
     return wanted_floors(graph, definitions, known)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from partwise.checks.catalog import EQUALS, PREVIOUS
 from partwise.checks.question import Answer, Mismatch, Question
 from partwise.checks.questions import question
-from partwise.checks.results import MOST_ROWS, Checked, Result
+from partwise.checks.results import MOST_ROWS, Checked, CheckResult
 from partwise.checks.row_counts import equals, ratio
 from partwise.definitions.definitions import Check
 from partwise.ledger.records.checks import Decision
@@ -54,7 +54,7 @@ def check_parts(
     asked: list[Question | Exception | None] = [_asked(check, columns) for check in checks]
     questions = {at: q for at, q in enumerate(asked) if isinstance(q, Question)}
     values = _values(rows, questions)
-    found: dict[int, dict[int, Result]] = {p: {} for p in sorted(contents)}
+    found: dict[int, dict[int, CheckResult]] = {p: {} for p in sorted(contents)}
     for at, check in enumerate(checks):
         if check.name != PREVIOUS:
             for p, answer in _answers(rows, check, asked[at], values.get(at), contents, around).items():
@@ -185,10 +185,10 @@ def _named(text: str, files: Mapping[int, str]) -> str:
     return json.dumps(row | ({"file": files[number]} if number in files else {}), ensure_ascii=False)
 
 
-def _result(check: Check, answer: Answer | Exception) -> Result:
+def _result(check: Check, answer: Answer | Exception) -> CheckResult:
     base = (check.name, dict(check.arguments), check.severity)
     if isinstance(answer, Exception):
         said = message_of(answer).split("\n")[0][:500] or type(answer).__name__
-        return Result(*base, ok=False, message=f"{check.name} could not be run: {said}", broken=True)
-    found = Result(*base, answer.ok, answer.message, answer.observed, answer.elements, answer.unexpected)
+        return CheckResult(*base, ok=False, message=f"{check.name} could not be run: {said}", broken=True)
+    found = CheckResult(*base, answer.ok, answer.message, answer.observed, answer.elements, answer.unexpected)
     return replace(found, rows=answer.rows)

@@ -17,7 +17,7 @@ from partwise.plan.reach import fed
 
 if TYPE_CHECKING:
     from partwise.backfill import Asked
-    from partwise.cli.views.backfill_plan import Preview
+    from partwise.cli.views.backfill_plan import BackfillPlan
     from partwise.definitions import Definitions
     from partwise.ledger.ledger import Ledger
     from partwise.ledger.read.snapshot import Snapshot
@@ -134,7 +134,7 @@ def _not_a_view(graph: Graph, table: Table, span: Range) -> str:
     return said
 
 
-def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool, at_once: int) -> Preview:
+def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool, at_once: int) -> BackfillPlan:
     from partwise.cli.views import backfill_plan
 
     found = backfill_plan.preview(ledger, asked, downstream, time.time(), at_once)

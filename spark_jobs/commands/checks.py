@@ -11,7 +11,7 @@ from partwise.cli.options import JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.views.show import as_json, number, part_or_none, say, table
 
 if TYPE_CHECKING:
-    from partwise.checks.results import Kept
+    from partwise.checks.results import KeptResults
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Table
 
@@ -65,7 +65,7 @@ def command(
             say("`partwise checks TABLE` shows what failed, with its rows.", "dim")
 
 
-def _parts(table_: Table, found: list[Kept], zone: str) -> None:
+def _parts(table_: Table, found: list[KeptResults], zone: str) -> None:
     from partwise.cli.accept import show_kept
 
     if not found:
@@ -75,7 +75,7 @@ def _parts(table_: Table, found: list[Kept], zone: str) -> None:
         show_kept(item, zone)
 
 
-def _json(table_: Table, found: list[Kept], counts: dict[str, int]) -> dict[str, Any]:
+def _json(table_: Table, found: list[KeptResults], counts: dict[str, int]) -> dict[str, Any]:
     from partwise.cli.accept import kept_json
 
     return {
@@ -85,7 +85,7 @@ def _json(table_: Table, found: list[Kept], counts: dict[str, int]) -> dict[str,
     }
 
 
-def _site(snapshot: Snapshot, found: dict[str, list[Kept]], folder: Path, show: bool) -> None:
+def _site(snapshot: Snapshot, found: dict[str, list[KeptResults]], folder: Path, show: bool) -> None:
     import webbrowser
 
     from spark_jobs.checks.pages import write

@@ -24,7 +24,7 @@ from partwise.workspace import Workspace
 if TYPE_CHECKING:
     from partwise.ledger.ledger import Ledger
     from partwise.settings import Settings
-    from partwise.storage.query import Pin, Result
+    from partwise.storage.query import PinnedTable, Result
 
 
 class EngineName(StrEnum):
@@ -69,7 +69,7 @@ def command(
         table(found.columns, [[_text(value) for value in row] for row in found.rows])
 
 
-def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pin], list[str]]:
+def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, PinnedTable], list[str]]:
     """Every table at its version of one snapshot; of sources only the parts that existed by then.
 
     Beside them, tables that the text seems to mention and that had no part by then.
@@ -77,7 +77,7 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pi
     from partwise.choose.settled import settled
     from partwise.ledger.read.as_of import readable
     from partwise.storage.paths import table_path
-    from partwise.storage.query import Pin, mentioned
+    from partwise.storage.query import PinnedTable, mentioned
 
     written = definitions_of(where, quiet=True)
     if not where.has_ledger():
@@ -90,7 +90,7 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pi
         asked = mentioned(sql, definitions.usable)
         found = readable(ledger.database, definitions.usable, asked, moment)
     pins = {
-        name: Pin(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
+        name: PinnedTable(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
         for name, at in found.items()
     }
     return pins, [name for name in asked if name not in found]
@@ -109,7 +109,7 @@ def _check_promise(ledger: Ledger, moment: float | None, settings: Settings) -> 
         )
 
 
-def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
+def _with_duckdb(sql: str, tables: dict[str, PinnedTable]) -> Result:
     from partwise.storage import StorageError
     from partwise.storage.query import BadQuery, query
 
@@ -119,7 +119,7 @@ def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
         raise Stop(str(why)) from None
 
 
-def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
+def _with_spark(where: Workspace, sql: str, tables: dict[str, PinnedTable]) -> Result:
     from partwise import storage
     from partwise.storage.query import Result, mentioned
     from spark_jobs.retry import SPARK_ERRORS, message_of

@@ -20,14 +20,14 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
       partwise reconcile
     """
     from partwise import storage
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from spark_jobs.engine import Engine, adopt, sweep
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     adopted: dict[str, int] = {}
     swept: dict[str, int] = {}
-    tables = Tables()
+    tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         engine = Engine(None, ledger, definitions, where.warehouse)  # type: ignore[arg-type]  # nothing is computed

@@ -20,18 +20,18 @@ from spark_jobs.ingest import quarantine
 from spark_jobs.ingest.columns import BadColumns, fit_columns
 from spark_jobs.ingest.dimension import load_dimension
 from spark_jobs.ingest.files.culprit import FileFailed
-from spark_jobs.ingest.files.find import SETTLE, BadFile
+from spark_jobs.ingest.files.find import SETTLE, RefusedFile
 from spark_jobs.ingest.files.rows import stored_schema
 from spark_jobs.ingest.foreign.copy import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
 from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
-from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, told
 
 #: What one source cannot be loaded for; others can.
-_REFUSALS = (BadFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
+_REFUSALS = (RefusedFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
 #: Tries of one source after somebody else was quicker, or a file changed under our hands.
 _TRIES = 5
 
@@ -166,7 +166,7 @@ def retract(engine: Engine, workspace: Workspace, source: str, file: str) -> Ing
             after = contents_after(work.contents(old.digests), {}, old.digests)
             reason = f"retracted {taken.name}"
             try:
-                done = publish(work, Change(old.kept, old.files, after, {}, delivery, reason))
+                done = publish(work, TableChange(old.kept, old.files, after, {}, delivery, reason))
             except HeldBack as why:
                 raise NotDone(f"Without the rows of {taken.name}, {why}. Nothing was changed.") from why
             rows = sum(int(d.partition(":")[0]) for d in old.digests.values())

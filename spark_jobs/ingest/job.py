@@ -31,7 +31,7 @@ from spark_jobs.step.stage import stage
 
 
 @dataclass(frozen=True)
-class State:
+class SourceState:
     """What the ledger knows of a source."""
 
     generation: int
@@ -55,7 +55,7 @@ class Job:
     workspace: Workspace
     table: Source | Dimension
     held: Lease
-    state: State
+    state: SourceState
     handle: Handle
     batch: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
     staged: list[str] = field(default_factory=list)
@@ -127,14 +127,14 @@ def job(engine: Engine, workspace: Workspace, table: Source | Dimension, schema:
         yield Job(engine, workspace, table, held, read_state(engine, table.name), handle)
 
 
-def read_state(engine: Engine, name: str) -> State:
+def read_state(engine: Engine, name: str) -> SourceState:
     with engine.ledger.database.reading() as r:
         now = settled(r, name)
         rows = r.on.execute(
             select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(open_part.c.table == name)
         )
         opened = {row.part: Content(row.rows, row.digest) for row in rows}
-        return State(
+        return SourceState(
             now.generation,
             now.floor,
             existing(r, name),

@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 
 from partwise.ledger.read.snapshot import Snapshot
-from partwise.page.place import Place
+from partwise.page.place import PageWorkspace
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "plugins"))  # as Airflow does
@@ -28,7 +28,7 @@ from partwise_page.app import create_app  # noqa: E402
 from partwise_page.gate import Gate  # noqa: E402
 
 
-class PlaceAt(Place):
+class PlaceAt(PageWorkspace):
     """A place whose clock stands still."""
 
     def __init__(self, workspace: str, now: float | None) -> None:

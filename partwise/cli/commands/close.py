@@ -31,7 +31,7 @@ def command(
       partwise close measurements 2026-10-03T10:05
     """
     from partwise.ledger.records.checks import ask_to_close
-    from partwise.ledger.write.closing import Refused, closable, close
+    from partwise.ledger.write.closing import ClosingRefused, closable, close
     from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
@@ -44,7 +44,7 @@ def command(
                 _later(table.name, part, json)
                 return
             done = close(ledger, table.name, p, who(), time.time(), adopt)
-        except Refused as why:
+        except ClosingRefused as why:
             raise Stop(str(why)) from None
         report(ledger, table, Range(p, p), done, "closed", json)
 

@@ -14,7 +14,7 @@ from partwise.cli.views.show import as_json, plural, say, table
 from partwise.parts import BadTime, seconds
 
 if TYPE_CHECKING:
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.compact import Compacted
 
@@ -38,7 +38,7 @@ def command(
       partwise compact
       partwise compact measurements --older-than '5 minutes'
     """
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.compact import compact
     from partwise.upkeep.retain import clean_up, give_up
 
@@ -47,7 +47,7 @@ def command(
     age = _age(older_than)
     done: list[Compacted] = []
     cleaned: dict[str, Cleaned] = {}
-    tables = Tables()
+    tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
@@ -65,7 +65,7 @@ def command(
     tables.end()
 
 
-def _show(done: list[Compacted], cleaned: dict[str, Cleaned], tables: Tables) -> None:
+def _show(done: list[Compacted], cleaned: dict[str, Cleaned], tables: SkippedTables) -> None:
     if done:
         rows = [(c.table, f"{c.before:,}", f"{c.after:,}", f"{c.bytes:,}") for c in done]
         table(("table", "files before", "after", "bytes written again"), rows)
@@ -90,7 +90,7 @@ def cleaned_json(cleaned: dict[str, Cleaned]) -> dict[str, Any]:
     }
 
 
-def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], tables: Tables) -> dict[str, Any]:
+def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], tables: SkippedTables) -> dict[str, Any]:
     merged = [{"table": c.table, "before": c.before, "after": c.after, "bytes": c.bytes} for c in done]
     return {"compacted": merged, "removed": cleaned_json(cleaned), "busy": sorted(tables.busy), "failed": tables.failed}
 

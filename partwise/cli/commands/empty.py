@@ -27,13 +27,13 @@ def command(
     Example:
       partwise empty measurements 2026-10-03T10:05..2026-10-03T10:09
     """
-    from partwise.ledger.write.closing import Refused, declare_empty
+    from partwise.ledger.write.closing import ClosingRefused, declare_empty
     from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
         span = range_of(parts, table)
         try:
             done = declare_empty(ledger, table.name, span, who(), time.time(), adopt)
-        except Refused as why:
+        except ClosingRefused as why:
             raise Stop(str(why)) from None
         report(ledger, table, span, done, "declared empty", json)

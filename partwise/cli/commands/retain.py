@@ -31,14 +31,14 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     Example:
       partwise retain
     """
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     done: list[Retained] = []
     cleaned: dict[str, Cleaned] = {}
-    tables = Tables()
+    tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()

@@ -19,7 +19,7 @@ from partwise.plan.next import parts_text
 from partwise.tables import DIMENSION_PART
 
 if TYPE_CHECKING:
-    from partwise.checks.results import Kept
+    from partwise.checks.results import KeptResults
     from partwise.ledger.read.history import ComputedFrom, PartHistory
     from partwise.plan.next import Need
     from partwise.tables import Graph
@@ -63,7 +63,7 @@ def command(
             _show(snapshot.graph, known, told, results, where.settings.timezone)
 
 
-def _show(graph: Graph, known: PartHistory, told: str, found: Kept | None, zone: str) -> None:
+def _show(graph: Graph, known: PartHistory, told: str, found: KeptResults | None, zone: str) -> None:
     say(told, "bold")
     day = part_text(known.part, known.table.length)[:10]
     if found is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StrategyAnswer:
     """How a query is kept and why, and whether today's counts speak for another way."""
 
     chosen: Choice
@@ -59,7 +59,7 @@ def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int
     return found
 
 
-def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None) -> Explained:
+def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: StrategyAnswer | None) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
     start = facts.start(view.name)
@@ -114,17 +114,17 @@ def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
     return f"{name}[{parts_text(parts, graph[name].length, day)}]"
 
 
-def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer | None:
+def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> StrategyAnswer | None:
     view = definitions.tables.get(name)
     if not isinstance(view, View) or view.chosen is None:
         return None
     if view.shape is None:
-        return Answer(view.chosen, "", view.notes)
+        return StrategyAnswer(view.chosen, "", view.notes)
     from partwise.ledger.records.strategies import settlements
 
     item = settlements(snapshot.r).get(name)
     own = item if view.strategy == "auto" and item is not None and item.strategy == view.chosen.strategy else None
-    return Answer(_until(view, own), _advice(snapshot, view, item), view.notes, own)
+    return StrategyAnswer(_until(view, own), _advice(snapshot, view, item), view.notes, own)
 
 
 def _until(view: View, item: Settlement | None) -> Choice:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from partwise.workspace import Workspace
-from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
 
 _FOLDER = ".ingest"
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedFiles:
     """Linked files by layout: the folder that holds them, and their ids."""
 
     folders: dict[Layout, str]
@@ -29,8 +29,8 @@ class Linked:
 
 @contextmanager
 def linked(
-    workspace: Workspace, table: str, batch: str, files: Iterable[tuple[int, Found, Layout]]
-) -> Iterator[Linked]:
+    workspace: Workspace, table: str, batch: str, files: Iterable[tuple[int, FoundFile, Layout]]
+) -> Iterator[LinkedFiles]:
     """Links while the body runs. What a crash left behind of this table goes first: the caller has its lease."""
     root = workspace.folder.absolute() / _FOLDER / table
     shutil.rmtree(root, ignore_errors=True)
@@ -46,7 +46,7 @@ def linked(
             path = Path(folders[layout]) / f"{number}.{found.format}{packed}"
             path.symlink_to(Path(found.path).absolute())
             paths[number] = (layout, str(path))
-        yield Linked(folders, paths)
+        yield LinkedFiles(folders, paths)
     finally:
         shutil.rmtree(root, ignore_errors=True)
         try:

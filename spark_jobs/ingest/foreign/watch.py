@@ -20,7 +20,7 @@ from partwise.sql.types.declared import NUMBERS, base
 from partwise.storage import log
 from partwise.storage import schema as schemas
 from partwise.storage.files import folder
-from spark_jobs.ingest.files.find import BadFile
+from spark_jobs.ingest.files.find import RefusedFile
 from spark_jobs.ingest.files.rows import Shape
 from spark_jobs.step import read
 
@@ -50,7 +50,7 @@ def look_at(path: str) -> Watched:
     names = [_COMMIT.fullmatch(found.name) for found in folder(path).listing("_delta_log")]
     versions = [int(match[1]) for match in names if match]
     if not versions:
-        raise BadFile(f"there is no Delta table in {path}")
+        raise RefusedFile(f"there is no Delta table in {path}")
     try:
         origin = str(DeltaTable(path, version=max(versions)).metadata().id)
     except Exception as why:  # features that delta-rs does not know; Spark will read it
