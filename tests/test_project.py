@@ -99,3 +99,20 @@ def test_no_file_names_a_folder_of_some_machine() -> None:
         for match in home.finditer(path.read_bytes())
     ]
     assert found == []
+
+
+def test_the_version_has_a_dated_section_in_the_changelog() -> None:
+    from partwise import __version__
+
+    assert re.search(
+        rf"^## {re.escape(__version__)} - \d{{4}}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+
+
+def test_ci_hooks_and_lint_run_the_same_tools() -> None:
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    assert re.search(r"^ +- run: make test$", workflow, re.MULTILINE)
+    hooks, lint = (ROOT / ".pre-commit-config.yaml").read_text(), make("--dry-run", "lint")
+    for tool in ("ruff format", "ruff check", "mypy", "tools/check_page.sh"):
+        assert tool in hooks
+        assert tool in lint
