@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from partwise.settings import FILE, BadSetting, Settings, read_settings
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.tables import Graph
 
@@ -64,9 +64,9 @@ class Workspace:
             path = f"{landing.rstrip('/')}{slash}{rest}"
         return path if "://" in path else str(self.folder.absolute() / path)
 
-    def load(self) -> Definitions:
+    def load(self) -> Program:
         """The definitions, with all of their problems. Never raises."""
-        from partwise.definitions import load
+        from partwise.compile.load import load
 
         return load(_near(self.definitions_folder))
 
@@ -85,13 +85,13 @@ class Workspace:
         prefix, slashes, path = self.ledger_url.partition(":///")
         return not (slashes and prefix.startswith("sqlite") and path and not Path(path).exists())
 
-    def definitions(self, ledger: Ledger) -> Definitions:
+    def definitions(self, ledger: Ledger) -> Program:
         """The definitions as they run here: how windows are kept is settled in the ledger."""
         from partwise.choose.settled import settled
 
         return settled(self.load(), ledger.strategies())
 
-    def take_over(self, ledger: Ledger, written: Definitions, now: float) -> Definitions:
+    def take_over(self, ledger: Ledger, written: Program, now: float) -> Program:
         """Let the ledger know the definitions as they are written now. Returns them as they run here."""
         from partwise.choose.settled import as_kept, settled, to_record
         from partwise.ledger.records.strategies import SettledMeanwhile, settlements
@@ -108,7 +108,7 @@ class Workspace:
                 continue
 
 
-def not_to_retire(known: Graph, definitions: Definitions) -> frozenset[str]:
+def not_to_retire(known: Graph, definitions: Program) -> frozenset[str]:
     """Tables of the ledger that are not usable just now, but were not removed by their owner either.
 
     A file that cannot be read may have held any of them: while there is an error, nothing is retired but helpers

@@ -28,14 +28,14 @@ ROOMS: dict[str, set[str]] = {
     "storage": {"parts", "tables"},
     "checks": {"storage"},
     "ledger": {"announce", "backfill", "checks", "parts", "plan", "storage", "tables"},
-    "upkeep": {"definitions", "ledger", "parts", "storage", "tables"},
+    "upkeep": {"compile", "definitions", "ledger", "parts", "storage", "tables"},
     "sources": {"ledger", "parts"},
 }
 #: Engines of decision must not know the command line, the page or the supervisor.
 ABOVE = {"cli", "page", "serve", "demo", "api"}
 
 #: Names that still stand twice. This list only gets shorter.
-TWICE = {"Problem", "Variant"}
+TWICE = {"Problem"}
 
 #: Words that were retired from what users read: docs/glossary.md has the word for each idea.
 RETIRED = re.compile(

@@ -112,11 +112,8 @@ def _which_queries(
             yield report(at, "keys-exclude", f"{key} means nothing without query", hint)
 
 
-def idle_keys(view: View, node: YamlNode, report: Reporter) -> Iterator[Problem]:
+def idle_keys(is_pattern: bool, node: YamlNode, report: Reporter) -> Iterator[Problem]:
     """Of a translated query: keys that its kind does not have would be ignored without a word."""
-    if view.chosen is None:
-        return
-    is_pattern = view.chosen.strategy == "pattern"
     kind, other, keys = ("pattern", "windows", _FOR_WINDOWS) if is_pattern else ("window", "patterns", _FOR_PATTERNS)
     for key in keys:
         if (at := node.key(key)) is not None:

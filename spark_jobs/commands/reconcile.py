@@ -54,7 +54,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         tables.end()
         return
     for name, count in adopted.items():
-        say(f"  {name}: {count} commit(s) that the ledger did not know, adopted")
+        say(f"  {name}: {count} commit(s) that the ledger did not know, adopted, adopted")
     for name, count in swept.items():
         say(f"  {name}: leftovers of {count} dead step(s) removed")
     for name in repaired:

@@ -92,8 +92,10 @@ class Checking:
     def __init__(self, engine: Engine, scratch: str, progress: Progress | None) -> None:
         self.engine, self.scratch, self.progress = engine, scratch, progress
         self.spark = engine.spark
-        self.definitions = engine.definitions.usable
-        self.graph = engine.definitions.graph()
+        program = engine.definitions
+        #: As their authors wrote them: what was made of them is what is judged.
+        self.definitions = {name: d for name, d in program.tables.items() if name in program.usable}
+        self.graph = program.graph()
         with engine.ledger.database.reading() as r:
             self.known = {
                 name: KnownTable(
@@ -111,7 +113,7 @@ class Checking:
         self.views: list[str] = []
 
     def all(self, only: Collection[str] | None) -> Verified:
-        written = {n: d for n, d in self.definitions.items() if isinstance(d, View) and d.helper_of is None}
+        written = {n: d for n, d in self.definitions.items() if isinstance(d, View)}
         wanted = written.keys() if only is None else written.keys() & set(only)
         needed = self.graph.upstream(wanted)
         checked = stale = beyond = 0

@@ -13,7 +13,7 @@ from partwise.cli.views.show import as_json, moment_json, moment_text, plural, s
 from partwise.parts import Range, part_text, range_text
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.retain import Retained
@@ -94,7 +94,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     tables.end()
 
 
-def _count_again(ledger: Ledger, definitions: Definitions) -> dict[str, tuple[int | None, int]]:
+def _count_again(ledger: Ledger, definitions: Program) -> dict[str, tuple[int | None, int]]:
     from partwise.choose.settled import to_count_again
     from partwise.ledger.records.strategies import count_again
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from partwise.definitions import Definitions, View
+from partwise.compile.program import CompiledView, Program, Runnable
 from partwise.parts import FOREVER, Parts, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
@@ -31,7 +31,7 @@ class StrategyAnswer:
 class Explained:
     """`requires` and `feeds` in general, and for one part as an example."""
 
-    view: View
+    view: Runnable
     start: str
     requires: tuple[str, ...]
     feeds: tuple[str, ...]
@@ -45,21 +45,23 @@ class Explained:
     many: str = ""
 
 
-def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int | None, now: float) -> list[Explained]:
+def explained(snapshot: Snapshot, program: Program, name: str, part: int | None, now: float) -> list[Explained]:
     """The view and its generated helpers, in the order in which they are computed."""
     graph = snapshot.graph
     served = graph[name].helper_of or name
     names = [n for n in graph.order if n == served or graph[n].helper_of == served]
-    answer = _answer(snapshot, definitions, served)
+    answer = _answer(snapshot, program, served)
     found = []
     for each in names if graph[name].helper_of is None else [name]:
-        view = definitions.usable.get(each)
-        if isinstance(view, View):
+        view = program.usable.get(each)
+        if isinstance(view, Runnable):
             found.append(_explain(snapshot, view, part, now, answer if each == served else None))
     return found
 
 
-def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: StrategyAnswer | None) -> Explained:
+def _explain(
+    snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: StrategyAnswer | None
+) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
     start = facts.start(view.name)
@@ -92,7 +94,7 @@ def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answe
     )
 
 
-def _many(view: View, reads_itself: bool) -> str:
+def _many(view: Runnable, reads_itself: bool) -> str:
     """How a step over many parts is computed."""
     if reads_itself and view.single_pass is not None and not view.checks:
         return "in one pass over the groups"
@@ -100,7 +102,7 @@ def _many(view: View, reads_itself: bool) -> str:
         return "one after the other: each part reads earlier ones of its own"
     from partwise.compile.many_parts import why_not
 
-    reason = why_not(view.update.text) if view.update is not None else None
+    reason = why_not(view.update.text)
     return "in one query" if reason is None else f"one query for each part, because {reason}"
 
 
@@ -114,42 +116,41 @@ def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
     return f"{name}[{parts_text(parts, graph[name].length, day)}]"
 
 
-def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> StrategyAnswer | None:
-    view = definitions.tables.get(name)
-    if not isinstance(view, View) or view.chosen is None:
+def _answer(snapshot: Snapshot, program: Program, name: str) -> StrategyAnswer | None:
+    view, chosen = program.views.get(name), program.choice(name)
+    if view is None or chosen is None:
         return None
+    notes = program.alternative(name).notes
     if view.shape is None:
-        return StrategyAnswer(view.chosen, "", view.notes)
+        return StrategyAnswer(chosen, "", notes)
     from partwise.ledger.records.strategies import settlements
 
     item = settlements(snapshot.r).get(name)
-    own = item if view.strategy == "auto" and item is not None and item.strategy == view.chosen.strategy else None
-    return StrategyAnswer(_until(view, own), _advice(snapshot, view, item), view.notes, own)
+    own = item if view.is_free and item is not None and item.strategy == chosen.strategy else None
+    return StrategyAnswer(_until(view, chosen, own), _advice(snapshot, view, chosen, item), notes, own)
 
 
-def _until(view: View, item: Settlement | None) -> Choice:
+def _until(view: CompiledView, chosen: Choice, item: Settlement | None) -> Choice:
     """The choice, and how long it holds if it is not for good."""
-    assert view.chosen is not None
-    if view.strategy != "auto":
-        return view.chosen
+    if not view.is_free:
+        return chosen
     if item is None:
-        return replace(view.chosen, why=f"{view.chosen.why}, until there are rows to count")
+        return replace(chosen, why=f"{chosen.why}, until there are rows to count")
     again = item.again or item.mark != view.mark
-    return replace(view.chosen, why=f"{view.chosen.why}; counted again before the next step") if again else view.chosen
+    return replace(chosen, why=f"{chosen.why}; counted again before the next step") if again else chosen
 
 
-def _advice(snapshot: Snapshot, view: View, item: Settlement | None) -> str:
+def _advice(snapshot: Snapshot, view: CompiledView, chosen: Choice, item: Settlement | None) -> str:
     """Where today's counts speak for another strategy than the one that was requested or settled."""
     from partwise.choose.window import by_counts
     from partwise.ledger.records.strategies import groups_in_pane, usual_rows
 
     assert view.shape is not None
-    assert view.chosen is not None
     rows = usual_rows(snapshot.r, view.shape.table)
-    if rows is None or (view.strategy == "auto" and item is None):
+    if rows is None or (view.is_free and item is None):
         return ""
     better = by_counts(view.shape, rows, groups_in_pane(snapshot.r, snapshot.graph, view.name, item, rows))
-    if better.strategy == view.chosen.strategy:
+    if better.strategy == chosen.strategy:
         return ""
     advice = f"By the counts in the ledger {better.strategy} would cost less ({better.why})."
     return f"{advice} To have it: strategy: {better.strategy}"
