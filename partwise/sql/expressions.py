@@ -84,8 +84,8 @@ def previous_problem(piece: Piece) -> Problem | None:
     """PREV where it cannot stand."""
     for token, after in zip(piece.tokens, piece.tokens[1:], strict=False):
         if token.keyword == "PREV" and after.text == "(":
-            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it can only "
-                           "stand in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
+            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it is only "
+                           "allowed in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
     return None
 
 

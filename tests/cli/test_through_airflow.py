@@ -200,7 +200,7 @@ def test_waiting_comes_before_airflow_is_asked(
 ) -> None:
     number = begun(airflow.folder, f"{DAY}10:06..{DAY}10:09", "elsewhere:1:a")
     refused = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
-    assert (refused.code, "(elsewhere:1:a) is at work on some of these parts; --wait" in refused.err) == (1, True)
+    assert (refused.code, "(elsewhere:1:a) is working on some of these parts; use --wait" in refused.err) == (1, True)
     looks = []
 
     def sleep(seconds: float) -> None:
