@@ -31,7 +31,7 @@ def command(
 
     Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
     removed. Tables that are being written just now are left for the next time; one that something is wrong with is named,
-    the others go on, and the exit code is 1.
+    the others continue, and the exit code is 1.
 
     \b
     Example:

@@ -31,7 +31,7 @@ def command(
     """Run everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C.
 
     DAGs of your own may be in `dags/` of the workspace. All of it listens on the loopback address only. Databases, keys and logs are in .partwise in the workspace, and
-    the next start goes on from there. Other commands on the workspace find its ledger automatically.
+    the next start continues from there. Other commands on the workspace find its ledger automatically.
 
     \b
     Example:
