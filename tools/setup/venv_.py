@@ -177,6 +177,8 @@ def install(root: Path, venv: Path, reinstall: Iterable[str]) -> None:
     # "compat": the folder is one line in a .pth file. setuptools' import hook would cost every start of Python.
     editable = ["--no-build-isolation", "--no-deps", "--config-settings", "editable_mode=compat", "--editable", root]
     run([uv, "pip", "install", *target, *editable], "installing the project", env)
+    # The build leaves these beside the sources, where they would count as a second installation with the same plugins.
+    shutil.rmtree(root / "partwise.egg-info", ignore_errors=True)
     for site in venv.glob("lib/python3*/site-packages"):
         # What lies in plugins/ is imported by its own name, as from a wheel.
         (site / "partwise-plugins.pth").write_text(f"{root / 'plugins'}\n")
