@@ -12,7 +12,7 @@ COPY requirements ./requirements
 COPY tools ./tools
 COPY spark_jobs/jars.txt ./spark_jobs/
 COPY partwise/__init__.py ./partwise/
-RUN sh tools/setup.sh && rm -rf /root/.cache
+RUN OBJECT_STORE=1 sh tools/setup.sh && rm -rf /root/.cache
 COPY partwise ./partwise
 COPY spark_jobs ./spark_jobs
 COPY plugins ./plugins

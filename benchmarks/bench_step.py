@@ -1,4 +1,4 @@
-"""One part, from the plan to the ledger, against the same query written by hand with `replaceWhere`.
+"""One part, from the plan to the ledger, against the same query written manually with `replaceWhere`.
 
 Both run in one warm session on the same source, turn by turn; what counts is the median of the ratios.
 Goals for a new part: at most 1.10 with 1,000,000 rows, at most 0.5 with 10,000.
@@ -56,7 +56,7 @@ def rows(spark: SparkSession, parts: int, size: int) -> object:
     )
 
 
-def prepared(spark: SparkSession, at: Path, query: str, parts: int, size: int) -> Engine:
+def prepared(spark: SparkSession, at: Path, query: str, parts: int, size: int, warehouse: str | None = None) -> Engine:
     """A workspace whose source has all its parts, and whose view has none."""
     (at / "view_defs").mkdir(parents=True)
     text = query.format(m="m[j]")
@@ -65,7 +65,7 @@ def prepared(spark: SparkSession, at: Path, query: str, parts: int, size: int) -
     assert definitions.ok, [str(p) for p in definitions.problems]
     ledger = open_ledger(f"sqlite:///{at / 'ledger.db'}", 0.0)
     ledger.define(definitions.graph(), 0.0)
-    engine = Engine(spark, ledger, definitions, str(at / "warehouse"))
+    engine = Engine(spark, ledger, definitions, warehouse or str(at / "warehouse"))
     with engine.leased("m") as held:
         source = definitions.usable["m"]
         handle = storage.create(engine.path("m", 0), schemas.of(dict(source.columns)))
@@ -122,7 +122,9 @@ def measure(spark: SparkSession, at: Path, query: str, size: int, rounds: int) -
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     spark = session()
-    print(f"one new part, median of {rounds} rounds\n{'rows':>9}  {'query':12} {'step':>7} {'by hand':>8} {'ratio':>6}")
+    print(
+        f"one new part, median of {rounds} rounds\n{'rows':>9}  {'query':12} {'step':>7} {'manually':>8} {'ratio':>6}"
+    )
     for size, goal in GOALS.items():
         for name, query in QUERIES.items():
             with tempfile.TemporaryDirectory() as folder:

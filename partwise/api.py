@@ -95,11 +95,11 @@ class PastReader:
 
         Times are in UTC. Raises PartwiseError.
         """
-        from partwise.storage.arrow import arrow
+        from partwise.storage.arrow_tables import arrow
         from partwise.storage.query import mentioned
 
-        with _kind():
-            return arrow(sql, self._pins(lambda names: mentioned(sql, names)))
+        with _kind(), self._pins(lambda names: mentioned(sql, names)) as pins:
+            return arrow(sql, pins)
 
     def read(self, table: str, parts: str | None = None) -> pa.Table:
         """The rows of a table; with `parts` only of one part, or of a range `A..B` (both included).
@@ -108,21 +108,23 @@ class PastReader:
         Raises PartwiseError.
         """
         from partwise.parts import Parts, parse_range
-        from partwise.storage.arrow import arrow
+        from partwise.storage.arrow_tables import arrow
 
         with _kind():
             found = self._table(table)
-            pins = self._pins(lambda names: [found.name])
-            if found.name not in pins:
-                raise PartwiseError(f"{found.name} has no parts {'yet' if self.moment is None else 'at that time'}.")
-            pin = pins[found.name]
-            if parts is not None:
-                if found.kind == "dimension":
-                    raise PartwiseError(f"{found.name} is a dimension: it has no parts; leave `parts` out.")
-                span = Parts.of(parse_range(parts, found.length))
-                pin = replace(pin, parts=span if pin.parts is None else pin.parts & span)
-            quoted = '"' + found.name.replace('"', '""') + '"'
-            return arrow(f"SELECT * FROM {quoted}", {found.name: pin})
+            with self._pins(lambda names: [found.name]) as pins:
+                if found.name not in pins:
+                    raise PartwiseError(
+                        f"{found.name} has no parts {'yet' if self.moment is None else 'at that time'}."
+                    )
+                pin = pins[found.name]
+                if parts is not None:
+                    if found.kind == "dimension":
+                        raise PartwiseError(f"{found.name} is a dimension: it has no parts; leave `parts` out.")
+                    span = Parts.of(parse_range(parts, found.length))
+                    pin = replace(pin, parts=span if pin.parts is None else pin.parts & span)
+                quoted = '"' + found.name.replace('"', '""') + '"'
+                return arrow(f"SELECT * FROM {quoted}", {found.name: pin})
 
     def _table(self, name: str) -> Table:
         from partwise.cli.open_workspace import meant
@@ -139,11 +141,13 @@ class PastReader:
             raise PartwiseError(f"There is no table {name}{meant(name, shown)}")
         return found
 
-    def _pins(self, wanted: Wanted) -> dict[str, PinnedTable]:
+    @contextmanager
+    def _pins(self, wanted: Wanted) -> Iterator[dict[str, PinnedTable]]:
         from partwise.reading import pinned
 
         self._check_ledger()
-        return pinned(self.workspace, wanted, self.moment)
+        with pinned(self.workspace, wanted, self.moment) as (pins, _):
+            yield pins
 
     def _check_ledger(self) -> None:
         """Opening a ledger would make one: reading must not."""

@@ -129,6 +129,18 @@ class Computing:
         text = splice(text, name, found=_found(text)).replace(FIRST, f"{parts.lo}L").replace(LAST, f"{parts.hi}L")
         return self._placed(self.engine.spark.sql(text))
 
+    def near(self, text: str, parts: Parts) -> DataFrame:
+        """The result of many parts from rows as they are: the text itself finds the part of each. Raises what Spark raises."""
+        first, last = parts.first, parts.last
+
+        def name(found: FoundReference) -> str:
+            reference = found.reference
+            wanted = None if reference is None else Parts.of((reference.lo.at(first), reference.hi.at(last)))
+            return self._keep(self._input(self._spelled(found.table), wanted).drop("_file"))
+
+        text = splice(text, name, found=_found(text)).replace(FIRST, f"{first}L").replace(LAST, f"{last}L")
+        return self._placed(self.engine.spark.sql(text).where(read.in_parts(parts, INDEX)))
+
     def _placed(self, rows: DataFrame) -> DataFrame:
         """With the columns that every table stores, made of the index."""
         hidden = {INDEX, *PART_COLUMNS}

@@ -1,6 +1,7 @@
 """How the parts of a step are put together into queries.
 
     no self-reference   the update query lifted to many parts; what cannot be lifted, a union of part queries
+    pairs               one join of rows that are near enough (`single_pass`)
     generated helpers   one pass over the keys, part after part (`single_pass`)
     written ones        part after part
 
@@ -108,7 +109,8 @@ class Many:
         computing, first = self.computing, self.computing.pin.start
         own = computing.view.initialize is not None and first in parts
         try:
-            rows = computing.lifted(self.lifted, Parts.single(*(j for j in parts if not own or j != first)))
+            some, near = Parts.single(*(j for j in parts if not own or j != first)), computing.view.single_pass
+            rows = computing.near(near, some) if near is not None else computing.lifted(self.lifted, some)
             if not self._fits(rows):
                 self._give_up("its columns are not those of one part")
                 return None

@@ -19,11 +19,14 @@ from pyspark.sql import functions as F
 from partwise.compile.parse import Query, parse
 from partwise.compile.select import Formula, select
 from partwise.definitions import Source, View
+from partwise.object_store import spark_path
 from partwise.parts import Range
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns
 from partwise.sql.text import Piece, plain, quoted
 from spark_jobs.step.read import literal
+from spark_jobs.verify.several import expect_several
+from spark_jobs.verify.windowed_text import is_several
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
@@ -38,6 +41,8 @@ def expect_query(checking: Checking, view: View) -> Expected:
     from spark_jobs.verify.windows import expect_windows
 
     assert view.query is not None
+    if is_several(view.query.text, view.output):
+        return expect_several(checking, view)
     query, found = parse(view.query.text), Expected()
     name = next(n for n in checking.graph.tables if n.lower() == plain(query.table))
     if query.window is not None:
@@ -95,7 +100,7 @@ class _Pattern:
         if not parts:
             return
         rows = self._rows(Range(first * ratio, (parts[-1] + 1) * ratio - 1), ratio)
-        rows.write.parquet(f"{checking.scratch}/{view.name}__rows")
+        rows.write.parquet(spark_path(f"{checking.scratch}/{view.name}__rows"))
         rows = checking.spark.read.parquet(literal(f"{checking.scratch}/{view.name}__rows"))
         for at in range(0, len(parts), _AT_ONCE):
             some = parts[at : at + _AT_ONCE]

@@ -64,6 +64,10 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"hint: {item.advice}")
     for note in item.notes:
         say(f"note: {note}")
+    if item.updates is not None:
+        say(f"updates: {item.updates.name}" + (f" ({item.updates.why})" if item.updates.why else ""))
+        for line in item.updates.lines(1) if everything else ():
+            say(line)
     if view.initialize is not None:
         _code("initialize, for the first part (i)", view.initialize.text)
     _code("update, for part j" if view.initialize is not None else "update, for every part (j)", view.update.text)
@@ -71,7 +75,9 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _code(title, text)
     say(f"many parts at once: {item.many}")
     if everything and view.single_pass is not None:
-        _code("  which is, for parts :first to :last, rows coming with their part as __j", view.single_pass)
+        _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
+    if item.refresh:
+        say(f"refresh: {item.refresh}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -145,6 +151,8 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "advice": item.advice,
         "notes": list(item.notes),
         "many_parts": item.many,
+        "updates": item.updates.name if item.updates is not None else None,
+        "refresh": item.refresh or None,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),
