@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,6 +77,8 @@ def _key(environment: Mapping[str, str], profile: Mapping[str, str]) -> Key | No
 
 def _profile(environment: Mapping[str, str], home: Path) -> dict[str, str]:
     """Both files are read each time: a key that is renewed in them counts from the next request on."""
+    import configparser  # commands on a local folder start without it
+
     name = environment.get("AWS_PROFILE") or "default"
     files = (
         (environment.get("AWS_CONFIG_FILE") or home / ".aws/config", name if name == "default" else f"profile {name}"),
