@@ -168,6 +168,7 @@ _KNOWN = {
     "partwise.ledger.write.leases.Busy": "{why}; try again when that is done",
     "partwise.ledger.write.leases.Fenced": "another process took over meanwhile ({why}); nothing was recorded",
     "partwise.ledger.open.LedgerProblem": "{why}",
+    "partwise.storage.errors.StoreProblem": "{why}",
     "partwise.ledger.write.orphans.Foreign": "{why}",
 }
 

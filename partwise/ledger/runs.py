@@ -135,6 +135,15 @@ def clear(w: Writing, table: str, parts: Parts, up_to: int = FOREVER) -> None:
         _replace(w, table, old, [piece for row in old for piece in _outside(row, span)])
 
 
+def renew(w: Writing, table: str, parts: Parts) -> None:
+    """Parts that were just computed and are due again, for a cause that came meanwhile: they are due since now."""
+    for span in parts.ranges:
+        old = due_rows(w, table, span.lo, span.hi)
+        new = [piece for row in old for piece in _outside(row, span)]
+        new += [replace(row, lo=max(row.lo, span.lo), hi=min(row.hi, span.hi), since=w.now) for row in old]
+        _replace(w, table, old, _joined(new))
+
+
 def repaint(w: Writing, table: str, rows: Iterable[Due]) -> None:
     """Replace everything that is due for a table."""
     _replace(w, table, due_rows(w, table), _joined(list(rows)))

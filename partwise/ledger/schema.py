@@ -352,6 +352,19 @@ strategy = _table(
 )
 
 
+#: When the refresh policy of a view fired last: what was due by then is released.
+refresh = _table(
+    "refresh",
+    _key("view"),
+    Column("fired_at", Float, nullable=False),
+    Column("fired_seq", BigInteger, nullable=False),
+    Column("why", Text, nullable=False),
+)
+
+#: Rows that came for a view with a refresh policy since it fired last, by input.
+refresh_rows = _table("refresh_rows", _key("view"), _key("input"), Column("rows", BigInteger, nullable=False))
+
+
 @cache
 def complete() -> MetaData:
     """The tables with all of their indexes, for whoever makes or compares a database.

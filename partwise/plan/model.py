@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from partwise.parts import Parts, Range, range_text
+from partwise.plan.refresh import Refreshed
 from partwise.tables import Graph
 
 StepKind = Literal["missing", "stale", "requested"]
@@ -76,7 +77,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
-    """Parts that someone waits for, and why they are not there: missing, stale, failed or manual."""
+    """Parts that someone waits for, and why they are not there: missing, stale, deferred, failed or manual."""
 
     table: str
     parts: Range
@@ -92,6 +93,17 @@ class Blocked:
     waits_for: tuple[WaitsFor, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Parts that wait for their view's refresh policy, since when, when they go at the latest, and what would be sooner."""
+
+    table: str
+    parts: Parts
+    since: float
+    fires_at: float
+    waits_for: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to do now, in order; what waits; what is left to people; what may have to follow.
@@ -104,6 +116,7 @@ class Plan:
     manual: tuple[Step, ...] = ()
     later: Mapping[str, Parts] | None = None
     held: Mapping[str, Parts] = field(default_factory=dict)
+    deferred: tuple[Deferred, ...] = ()
 
 
 #: The parts of a table between two indexes.
@@ -129,3 +142,5 @@ class Facts(Protocol):
     def start(self, table: str) -> int | None: ...
 
     def failures(self) -> Mapping[str, Mapping[int, Failure]]: ...
+
+    def refreshed(self) -> Mapping[str, Refreshed]: ...

@@ -156,7 +156,7 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
         opened = {name: storage.open_at(tables[name].path, tables[name].version) for name in mentioned(sql, tables)}
     except storage.StorageError as why:
         raise Stop(str(why)) from None
-    spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
+    spark = session(master=settings.master, remote=settings.remote, conf=where.spark_conf)
     try:
         for name, handle in opened.items():
             read.parts(spark, handle, tables[name].parts).createOrReplaceTempView(name)

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame
 
 from partwise.compile import MANY_ROWS
 from partwise.compile.many_parts import INDEX, PARTS, Lifted, spread
+from partwise.compile.program import Runnable
 from partwise.compile.single_pass import FIRST, LAST
-from partwise.definitions import Placed, Statement, View
+from partwise.definitions import Placed, Statement
 from partwise.ledger.read.pin import Pin
 from partwise.parts import Parts, Range, Reference
 from partwise.sql.references import FoundReference, FoundReferences, find, splice
@@ -59,9 +60,9 @@ class Computing:
     _kept: list[str] = field(default_factory=list)
 
     @property
-    def view(self) -> View:
+    def view(self) -> Runnable:
         found = self.engine.definition(self.pin.table.name)
-        assert isinstance(found, View)
+        assert isinstance(found, Runnable)
         return found
 
     def rows(self, j: int) -> DataFrame:
@@ -155,9 +156,7 @@ class Computing:
 
     def statement(self, j: int) -> Statement:
         view = self.view
-        first = view.initialize if j == self.pin.start and view.initialize is not None else view.update
-        assert first is not None
-        return first
+        return view.initialize if j == self.pin.start and view.initialize is not None else view.update
 
     def _name(self, found: FoundReference, j: int, named: bool) -> str:
         """A temporary view with exactly the rows that a reference means."""

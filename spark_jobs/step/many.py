@@ -61,7 +61,7 @@ class Many:
         if self.alone:
             # A part that fails a check ends what follows it, so checked parts go one after another.
             self.single_pass = None if view.checks else view.single_pass
-        elif self.computing.pin.due.count > 1 and view.update is not None:
+        elif self.computing.pin.due.count > 1:
             try:
                 self.lifted = lift(view.update.text)
             except NotLiftable:

@@ -18,6 +18,7 @@ from partwise.ledger.write.commit import Entry
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.parts import Parts
 from partwise.tables import Graph
+from tests.simulation.policies import check_deferred
 from tests.simulation.world import content, required, scratch
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _held(r: Reading, name: str, j: int) -> bool:
 
 def check_ready(history: History) -> None:
     """What the planner calls ready is what a look at every single part finds: no part too many, none left waiting."""
-    if history.retention:
+    if history.retention or history.published:
         return  # frozen parts wait with their inputs, though nothing comes of it
     pending = pending_by_hand(history)
     planned: dict[str, set[int]] = {}
@@ -88,11 +89,9 @@ def check_ready(history: History) -> None:
     with history.ledger.database.reading() as r:
         graph = history.ledger._catalog.graph(r)
         starts = {name: settled(r, name).start for name in graph.tables}
-        for name in graph.order:
-            if graph[name].kind == "view" and graph[name].patience is None:
-                wanted = _ready(r, graph, name, starts, pending, history.now)
-                if wanted != planned.get(name, set()):
-                    history.problems.append(f"{name}: ready is {sorted(planned.get(name, ()))}, not {sorted(wanted)}")
+        strict = [name for name in graph.order if graph[name].kind == "view" and graph[name].patience is None]
+        wanted = {name: _ready(r, graph, name, starts, pending, history.now) for name in strict}
+    check_deferred(history, wanted, planned)
 
 
 def _ready(

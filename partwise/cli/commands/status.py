@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from partwise.workspace import Workspace
 
 
-_COUNTS = ("missing", "stale", "blocked", "failed", "late rows", "set aside")
+_COUNTS = ("missing", "stale", "deferred", "blocked", "failed", "late rows", "set aside")
 
 
 def command(
@@ -94,7 +94,7 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
     length, kind = row.table.length, row.table.kind
-    counts = (row.missing, row.stale, row.blocked, row.failed, row.late, row.quarantined)
+    counts = (row.missing, row.stale, row.deferred, row.blocked, row.failed, row.late, row.quarantined)
     return (
         row.table.name,
         "helper" if row.table.helper_of else kind,
@@ -119,6 +119,8 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "stale": row.stale,
         "blocked": row.blocked,
         "manual": row.manual,
+        "deferred": row.deferred,
+        "refresh": _refresh_json(row),
         "failed": row.failed,
         "held": row.held,
         "late": row.late,
@@ -130,6 +132,19 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
         "mixed": row.mixed,
+    }
+
+
+def _refresh_json(row: TableStatus) -> dict[str, object] | None:
+    late, known = row.refresh, row.refreshed
+    if late is None and known is None:
+        return None
+    return {
+        "fires_at": None if late is None else moment_json(late.fires_at),
+        "waits_for": [] if late is None else list(late.waits_for),
+        "rows": 0 if known is None else sum(known.rows.values()),
+        "last": None if known is None else moment_json(known.fired_at),
+        "why": None if known is None else known.why or None,
     }
 
 

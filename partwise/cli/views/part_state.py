@@ -145,6 +145,11 @@ def _due(graph: Graph, name: str, known: PartHistory, zone: str) -> str:
     if known.state == "manual":
         first = part_text(known.part, known.table.length)
         return f"{head} Its view is repaired by hand: `partwise backfill {known.table.name} {first}`."
+    if (late := known.deferred) is not None:
+        until = f" Its view refreshes by {moment_text(late.fires_at, zone)}"
+        soon = f" or sooner ({'; '.join(late.waits_for)})" if late.waits_for else ""
+        kept = f"; what is published is exact as of {moment_text(known.last_updated, zone)}" if known.exists else ""
+        return f"{head[:-1]}; deferred.{until}{soon}{kept}. `partwise run --now` does not wait."
     if known.state != "blocked":
         after = ", after the parts before it" if known.lacks else ""
         return f"{head} Everything it requires is there and fresh, so the next run computes it{after}."

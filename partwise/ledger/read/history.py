@@ -18,9 +18,9 @@ from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, open_part, part, revision, version
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.mixing import Read
-from partwise.plan.model import Cause, Failure, WaitsFor
+from partwise.plan.model import Cause, Deferred, Failure, WaitsFor
 from partwise.plan.next import Need, needs_of, through_helpers
-from partwise.plan.planner import held_inputs, waits_for
+from partwise.plan.planner import as_deferred, held_inputs, waits_for
 from partwise.plan.reach import fed, fed_self, first_part
 from partwise.tables import Table
 
@@ -108,6 +108,7 @@ class PartHistory:
     failure: Failure | None
     feeds: tuple[Feeds, ...]
     mixture: Mixture | None = None  # it was computed while inputs were not up to date, and not repaired since
+    deferred: Deferred | None = None
 
 
 def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistory:
@@ -160,6 +161,7 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         else Failure(failed.kind, failed.pin, failed.attempts, failed.retry_at, failed.at, failed.message),
         feeds=tuple(_feeds(snapshot, table, p)),
         mixture=mixture_of(r, name, p) if row else None,
+        deferred=as_deferred(snapshot.facts, look, snapshot.now) if look and state == "deferred" else None,
     )
 
 

@@ -17,7 +17,10 @@ from partwise.ledger.records.mixtures import mixed_counts, mixtures
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
+from partwise.plan.model import Deferred
+from partwise.plan.planner import as_deferred
 from partwise.plan.reach import first_part
+from partwise.plan.refresh import Refreshed
 from partwise.tables import Table
 
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
@@ -65,6 +68,9 @@ class TableStatus:
     stale: int
     blocked: int
     manual: int
+    deferred: int  # ready, but their view refreshes later
+    refresh: Deferred | None  # until when
+    refreshed: Refreshed | None  # when it was refreshed last; of views with a policy
     failed: int
     held: int  # failed parts whose earlier content is read meanwhile
     late: int
@@ -79,7 +85,7 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One part. `state`: fresh, stale, missing, blocked, failed, manual, or open (rows, but not closed)."""
+    """One part. `state`: fresh, stale, missing, deferred, blocked, failed, manual, or open (rows, but not closed)."""
 
     part: int
     state: str
@@ -125,7 +131,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
         look = snapshot.looks.get(name)
         due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
         stale = due & snapshot.facts.existing(name, due.first, due.last) if due else due
-        waiting = due - look.ready - look.manual - look.failed if look else due
+        waiting = due - look.ready - look.manual - look.failed - look.deferred if look else due
         row = known[name]
         found.append(
             TableStatus(
@@ -137,6 +143,9 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 stale=stale.count,
                 blocked=waiting.count,
                 manual=look.manual.count if look else 0,
+                deferred=look.deferred.count if look else 0,
+                refresh=as_deferred(snapshot.facts, look, snapshot.now) if look and look.deferred else None,
+                refreshed=snapshot.facts.refreshed().get(name, Refreshed()) if table.refresh is not None else None,
                 failed=failed.get(name, 0),
                 held=(look.held & look.failed).count if look else 0,
                 late=late.get(name, 0),
@@ -226,6 +235,8 @@ def state_of(snapshot: Snapshot, name: str, p: int, exists: bool, due: bool, fai
         return "failed"
     if due and look is not None and p in look.manual:
         return "manual"
+    if due and look is not None and p in look.deferred:
+        return "deferred"
     if due and look is not None and p not in look.ready:
         return "blocked"
     if exists:

@@ -18,7 +18,8 @@ from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.records.files import Delivery, take_in
 from partwise.ledger.records.mixtures import lift, mark, to_text
-from partwise.ledger.runs import clear, due_rows, existing, paint, set_existing
+from partwise.ledger.records.refreshes import count_rows
+from partwise.ledger.runs import clear, due_rows, existing, paint, renew, set_existing
 from partwise.ledger.schema import (
     arrival,
     catalog,
@@ -192,6 +193,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     if table.kind == "view":
         pin = -1 if entry.pin is None else entry.pin
         clear(w, table.name, computed, up_to=pin)
+        renew(w, table.name, computed)
         if now.start is None and entry.start is not None:
             # Until now `due` followed a start that may have moved since the pin: look what is due by this one.
             _settle(w, table, entry.start)
@@ -206,6 +208,8 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     if computed:
         w.on.execute(FAILURE_DROP, [{"t": table.name, "p": p} for p in computed])
     spread(w, graph, table.name, changed, skip=computed)
+    arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
+    count_rows(w, graph, table.name, arrived)
     if began:
         look_at_readers(w, graph, table.name)
     lift(w, graph, table.name)
