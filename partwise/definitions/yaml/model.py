@@ -132,6 +132,20 @@ class LateRule(_Strict):
     )
 
 
+class RepairRule(_Strict):
+    """What happens when late data make parts stale, and how they are repaired."""
+
+    when: Literal["automatic", "manual"] = Field(
+        "automatic", description="Repair at once, or wait for `partwise backfill`."
+    )
+    by: Literal["auto", "recompute", "keys", "merge"] = Field(
+        "auto",
+        description="`recompute` the part; compute the rows of the touched `keys` again; `merge` the changed rows into the "
+        "part; or `auto`, whichever costs least. One that is not exact for the query is an error. See "
+        "[repairs](../repairs.md).",
+    )
+
+
 class RefreshRule(_Strict):
     """When parts that are ready are computed. Without it: at once."""
 
@@ -167,6 +181,9 @@ class RefreshRule(_Strict):
 
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
 _Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
+_Repair = Annotated[
+    Annotated[Literal["automatic", "manual"], Tag("text")] | Annotated[RepairRule, Tag("map")], Discriminator(_shape)
+]
 _Files = Annotated[Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")], Discriminator(_shape)]
 _Checks: Any = Field(
     default_factory=list,
@@ -273,18 +290,29 @@ class ViewDocument(_Strict):
         "break",
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = Field(
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
-        "`partwise explain`.",
+        "`partwise explain`. `last` is for SELECT DISTINCT, `factor` for aggregates over a join; see [several streams](../several_streams.md).",
+    )
+    output: Literal["snapshot", "pairs"] = Field(
+        "snapshot",
+        description="For several windows: a part holds the whole result (`snapshot`), or each joined row once, in the part "
+        "in which it came about (`pairs`).",
     )
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, with a column that says so."
     )
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = Field(
+        None,
+        description="How rows leave the result as time goes on, if that is to be checked: an error if the query is worse. "
+        "`partwise explain` shows what it is.",
+    )
     keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
-    repair: Literal["automatic", "manual"] = Field(
+    repair: _Repair = Field(
         "automatic",
-        description="What happens when late data make parts stale: recompute, or wait for `partwise backfill`.",
+        description="What happens when late data make parts stale: repair them, or wait for `partwise backfill`. Or "
+        "`{when: automatic, by: auto}`, which also says how.",
     )
     refresh: RefreshRule | None = Field(
         None,
@@ -324,4 +352,5 @@ INNER: dict[str, type[BaseModel]] = {
     "close": CloseRule,
     "late": LateRule,
     "refresh": RefreshRule,
+    "repair": RepairRule,
 }

@@ -107,8 +107,8 @@ class PartHistory:
     revisions: tuple[Revision, ...]
     failure: Failure | None
     feeds: tuple[Feeds, ...]
-    mixture: Mixture | None = None  # it was computed while inputs were not up to date, and not repaired since
     deferred: Deferred | None = None
+    mixture: Mixture | None = None  # it was computed while inputs were not up to date, and not repaired since
 
 
 def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistory:
@@ -160,8 +160,8 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         if failed is None
         else Failure(failed.kind, failed.pin, failed.attempts, failed.retry_at, failed.at, failed.message),
         feeds=tuple(_feeds(snapshot, table, p)),
-        mixture=mixture_of(r, name, p) if row else None,
         deferred=as_deferred(snapshot.facts, look, snapshot.now) if look and state == "deferred" else None,
+        mixture=mixture_of(r, name, p) if row else None,
     )
 
 
