@@ -15,7 +15,6 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.records.mixtures import mixed_parts
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import part, promise, version
 from partwise.ledger.write.commit import Content, Entry, known_version
@@ -130,7 +129,7 @@ def pin(
     computed = {row.part: row.as_of for row in rows if row.fingerprint == table.fingerprint}
     reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
-    mixed = mixed_reads(graph, facts, mixed_parts(r), table, look.start, due, reach)
+    mixed = mixed_reads(graph, facts, table, look.start, due, reach)
     past = _pasts(r, table, due, computed)
     return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
 

@@ -334,7 +334,7 @@ def _superseded(w: Writing, entry: Entry) -> Parts:
 def _write_arrivals(w: Writing, entry: Entry) -> None:
     """Rows came in, for parts that exist (late) or not yet: the lateness curve of a source."""
     if entry.arrived:
-        stamp = {"table": entry.table, "seq": w.seq, "at": w.at}
+        stamp = {"table": entry.table, "seq": w.seq, "at": w.now}  # how late they are goes by a clock
         there = existing(w, entry.table, min(entry.arrived), max(entry.arrived))
         w.on.execute(
             _ARRIVAL_ADD, [{**stamp, "part": p, "rows": n, "late": p in there} for p, n in entry.arrived.items()]
