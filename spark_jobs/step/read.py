@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from partwise.parts import Parts
 from partwise.storage import File, Handle, Rewrite
 from partwise.storage import schema as schemas
+from spark_jobs.paths import literal
 
 #: So many bytes of files are read by one task.
 ONE_TASK = 1 << 20
@@ -78,8 +79,3 @@ def _read(spark: SparkSession, schema: str, uris: list[str]) -> DataFrame:
     columns = StructType.fromJson(json.loads(schema))
     # No listing, no guessing: the schema is the table's, and nothing in a path means anything.
     return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*map(literal, uris))
-
-
-def literal(uri: str) -> str:
-    """Spark takes `[`, `{`, `*` and `?` in a path for patterns."""
-    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in uri)

@@ -25,7 +25,7 @@ from partwise.parts import Parts, Range
 from partwise.sql.references import FoundReferences
 from partwise.storage.files import folder
 from spark_jobs.engine import Engine
-from spark_jobs.step.read import literal
+from spark_jobs.paths import literal
 from spark_jobs.verify.compare import different
 from spark_jobs.verify.rounding import ERROR
 from spark_jobs.verify.sketches import Bounds

@@ -17,7 +17,7 @@ from partwise.sql.types.declared import NUMBERS, base
 from partwise.storage import schema as schemas
 from spark_jobs.ingest.files.find import NANOS
 from spark_jobs.ingest.files.layout import TIMES, Layout
-from spark_jobs.step.read import literal
+from spark_jobs.paths import literal
 
 FILE = "_file"
 BAD, WHY, WHEN, TEXT, LAYOUT, LINE = "__bad", "__why", "__when", "__text", "__layout", "__line"

@@ -22,6 +22,7 @@ from partwise.storage import schema as schemas
 from partwise.storage.files import folder
 from spark_jobs.ingest.files.find import BadFile
 from spark_jobs.ingest.files.rows import Shape
+from spark_jobs.paths import literal
 from spark_jobs.step import read
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -131,7 +132,7 @@ def _plain(
     """Parquet files as they are; the columns of their partition stand in the log alone."""
     values = dict(partition)
     stored = StructType([field for field in schema if field.name not in values])
-    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(read.literal, paths))
+    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(literal, paths))
     for name, value in values.items():
         rows = rows.withColumn(name, F.lit(value).cast(schema[name].dataType))
     return rows
