@@ -239,9 +239,9 @@ def test_a_comment_does_not_decide_which_columns_a_query_sees(spark: SparkSessio
     workspace.replace("m", {0: rows[:1], 1: rows[1:], 2: rows[2:]})
     workspace.run()
     together = workspace.rows("seen")
-    assert [len(together[p]) for p in sorted(together)] == [2, 1]
+    assert [len(together[p]) for p in sorted(together)] == [2, 2]
     workspace.replace("m", {0: [*rows[:1], *rows[:1]]})
     workspace.run()
     alone = workspace.rows("seen")
-    assert [len(alone[p]) for p in sorted(alone)] == [2, 1]
+    assert [len(alone[p]) for p in sorted(alone)] == [2, 2]
     assert verify(workspace.engine).different == ()
