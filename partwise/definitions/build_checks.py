@@ -8,9 +8,10 @@ from typing import Any
 
 from partwise.checks.catalog import Argument, Expectation, expectations, left_out
 from partwise.definitions.definitions import Check
-from partwise.definitions.problems import Problem, did_you_mean, list_of
+from partwise.definitions.problems import Problem, list_of
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import Node
+from partwise.spelling import did_you_mean
 from partwise.sql.columns import unknown
 from partwise.sql.parse import SqlProblem, parse, tokenise
 from partwise.sql.references import PART_COLUMNS

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.definitions import Close, Dimension, Late, Source, Time
 from partwise.definitions.names import reserved
-from partwise.definitions.problems import Problem, did_you_mean
+from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import Node
+from partwise.spelling import did_you_mean
 from partwise.sql.types.declared import NUMBERS, SIMPLE, bad_type, base
 
 

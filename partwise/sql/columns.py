@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from partwise.spelling import did_you_mean
 from partwise.sql.parse import SqlProblem
 from partwise.sql.references import PART_COLUMNS
 
@@ -224,8 +224,7 @@ def _inside_lambda(column: exp.Column) -> bool:
 def _problem(column: exp.Column, message: str, names: Iterable[str], code: str = "unknown-column") -> SqlProblem:
     names = [name for name in names if name]
     wrong = column.table if code == "unknown-table" else column.name
-    close = get_close_matches(wrong.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]}?" if close else f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+    hint = did_you_mean(wrong, names, f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}")
     part = column.args["table"] if code == "unknown-table" else column.this
     start, end = place(part)
     return SqlProblem(code, message, start, end, hint if names else "")
