@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from partwise.object_store import Store, is_remote, looks_like_a_key, wrong_endpoint, wrong_url
 from partwise.parts import BadTime, seconds
 from partwise.spelling import did_you_mean
 
@@ -30,11 +31,14 @@ class Spark:
     """Where Spark runs: `remote` is a Spark Connect URL, `master` anything that Spark takes as one.
 
     `engine` is what views use in Airflow, unless they say so themselves: connect (by default) or submit.
+    `keep`: how long a driver in the background waits for the next command; 0 for none. By default 10 minutes for
+    commands on a terminal, and none elsewhere.
     """
 
     master: str | None = None
     remote: str | None = None
     engine: str | None = None
+    keep: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -51,6 +55,8 @@ class Airflow:
 class Settings:
     """Paths are relative to the workspace. `timezone` is for display only: parts are UTC.
 
+    `warehouse` and `landing` may be in an object store (`s3://bucket/folder`); `store` says where that is, off AWS.
+
     `history`: as-of reads reach back so far; what only older ones would need is removed by upkeep.
     A step computes at most `chunk_parts` parts, and one query of it reads about `chunk_rows` rows: a year of history
     does not need the memory of a year.
@@ -62,6 +68,7 @@ class Settings:
     ledger: str = "sqlite:///ledger.db"
     spark: Spark = Spark()
     airflow: Airflow = Airflow()
+    store: Store = field(default_factory=Store)
     timezone: str = "UTC"
     history: str = "7 days"
     chunk_parts: int = 1_000
@@ -74,17 +81,23 @@ class Settings:
 
 
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "spark": ("master", "remote", "engine", "conf"),
+    "spark": ("master", "remote", "engine", "keep", "conf"),
     "airflow": ("url", "username", "password"),
+    "store": ("endpoint", "region"),
 }
+_KINDS: dict[str, type[Spark | Airflow | Store]] = {"spark": Spark, "airflow": Airflow, "store": Store}
 _TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history")
 _NUMBERS = ("chunk_parts", "chunk_rows")
 _EXAMPLES = {
     "spark": "spark: {master: 'local[*]'}",
     "airflow": "airflow: {url: http://localhost:8080}",
+    "store": "store: {endpoint: http://minio:9000}",
+    "endpoint": "endpoint: http://minio:9000",
+    "region": "region: eu-central-1",
     "conf": "conf: {spark.sql.shuffle.partitions: 8}",
     "ledger": "ledger: sqlite:///ledger.db",
     "history": "history: 7 days",
+    "keep": "keep: 10 minutes",
 }
 #: Less would remove files from under reads that are going on.
 _SHORTEST_HISTORY = 3600
@@ -151,13 +164,18 @@ def _parse(file: Path) -> dict[str, Any]:
     return raw
 
 
-def _group(file: Path, name: str, value: object) -> Spark | Airflow:
+def _group(file: Path, name: str, value: object) -> Spark | Airflow | Store:
     if value is None:
         value = {}
     if not isinstance(value, dict):
         raise BadSetting(f"{file}: {name} is {_shown(value)}; expected a map, for example {_EXAMPLES[name]}")
     found: dict[str, Any] = {}
     for key, inner in value.items():
+        if name == "store" and key not in _GROUPS[name] and looks_like_a_key(str(key)):
+            raise BadSetting(
+                f"{file}: store.{key}: keys are not kept in this file; give them by AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY, or by a profile (AWS_PROFILE)"
+            )
         if key not in _GROUPS[name]:
             raise BadSetting(f"{file}: there is no setting {name}.{key}{_meant(str(key), _GROUPS[name])}")
         if key == "conf":
@@ -165,8 +183,10 @@ def _group(file: Path, name: str, value: object) -> Spark | Airflow:
                 raise BadSetting(f"{file}: spark.conf is {_shown(inner)}; expected a map, as in {_EXAMPLES['conf']}")
             found[key] = {str(k): _plain(v) for k, v in inner.items()}
         else:
+            # `keep: 0` is a number in YAML, and the only one that makes sense here.
+            inner = "0" if (key, inner) == ("keep", 0) else inner
             found[key] = _text(f"{file}: {name}.{key}", inner, key)
-    return Spark(**found) if name == "spark" else Airflow(**found)
+    return _KINDS[name](**found)
 
 
 def _override(settings: Settings, environment: Mapping[str, str]) -> Settings:
@@ -202,6 +222,17 @@ def _checked(settings: Settings, where: str) -> Settings:
         raise BadSetting(f"{where}: spark.master and spark.remote exclude each other; keep one of them")
     if settings.spark.engine not in (None, "connect", "submit"):
         raise BadSetting(f"{where}: spark.engine is {settings.spark.engine!r}; write connect or submit")
+    for name in ("warehouse", "landing"):
+        if wrong := wrong_url(getattr(settings, name)):
+            raise BadSetting(f"{where}: {name} is {getattr(settings, name)!r}; {wrong}")
+    if settings.store.endpoint and (wrong := wrong_endpoint(settings.store.endpoint)):
+        raise BadSetting(f"{where}: store.endpoint is {settings.store.endpoint!r}; {wrong}")
+    if is_remote(settings.definitions):
+        raise BadSetting(f"{where}: definitions is {settings.definitions!r}; definitions are kept in a folder")
+    try:
+        keep_seconds(settings.spark.keep or "0")
+    except BadTime as why:
+        raise BadSetting(f"{where}: spark.keep: {why}; or 0 for no driver in the background") from None
     try:
         ZoneInfo(settings.timezone)
     except (ValueError, OSError, KeyError):
@@ -215,6 +246,11 @@ def _checked(settings: Settings, where: str) -> Settings:
     if not long_enough:
         raise BadSetting(f"{where}: history is {settings.history}; it must be at least 1 hour, so that reads can end")
     return settings
+
+
+def keep_seconds(text: str) -> float:
+    """How long a driver in the background is kept. Raises BadTime."""
+    return 0.0 if text.strip() == "0" else float(seconds(text))
 
 
 def _text(where: str, value: object, key: str) -> str:

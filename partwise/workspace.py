@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from partwise import object_store
 from partwise.settings import FILE, BadSetting, Settings, read_settings
 
 if TYPE_CHECKING:
@@ -41,6 +42,23 @@ class Workspace:
     @property
     def warehouse(self) -> str:
         return self.locate(self.settings.warehouse)
+
+    @property
+    def in_object_store(self) -> bool:
+        """Whether Spark needs the connector: tables or landing files are there, or `store` says that something is."""
+        settings = self.settings
+        return (
+            any(map(object_store.is_s3, (settings.warehouse, settings.landing)))
+            or settings.store != object_store.Store()
+        )
+
+    @property
+    def spark_conf(self) -> dict[str, str]:
+        """Settings for a Spark driver: what the object store needs, and what the user wrote."""
+        found = dict(self.settings.spark.conf)
+        if not self.in_object_store:
+            return found
+        return object_store.spark_settings(object_store.access(self.settings.store, os.environ)) | found
 
     @property
     def ledger_url(self) -> str:
@@ -131,7 +149,9 @@ def open_workspace(
         folder = find(given, environment, here or Path.cwd())
     except FileNotFoundError:
         raise NoWorkspace("The folder you are in does not exist any more; go to another one.") from None
-    return Workspace(folder, read_settings(folder / FILE, environment))
+    settings = read_settings(folder / FILE, environment)
+    object_store.remember(settings.store, settings.warehouse, settings.landing)
+    return Workspace(folder, settings)
 
 
 def find(given: str | None, environment: Mapping[str, str], here: Path) -> Path:

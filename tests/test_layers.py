@@ -92,12 +92,15 @@ def test_what_is_allowed_passes(layer: str, source: str) -> None:
 JUDGE_MAY_IMPORT = (
     "partwise.definitions",
     "partwise.ledger",
+    "partwise.object_store",
     "partwise.parts",
     "partwise.sql.parse",
     "partwise.sql.references",
     "partwise.storage.files",
+    "partwise.storage.handle",
     "spark_jobs.engine",
     "spark_jobs.paths",
+    "spark_jobs.step.copies",
     "spark_jobs.verify",
 )
 

@@ -75,6 +75,7 @@ class Project:
             )
             lines.append(f"io.delta:{name}:1.0 {hashlib.sha256(content).hexdigest()}")
         (self.root / "tools/jars.txt").write_text("\n".join(lines) + "\n")
+        (self.root / "tools/jars_object_store.txt").write_text(lines[0] + "\n")
 
     def environment(self) -> dict[str, str]:
         kept = {key: os.environ[key] for key in ("PATH", "JAVA_HOME") if key in os.environ}
@@ -253,6 +254,29 @@ def test_the_mirror_in_mavens_settings_is_followed(project: Project) -> None:
         f"<mirrorOf>*</mirrorOf><url>{project.maven.as_uri()}</url></mirror></mirrors></settings>"
     )
     assert project.set_up(MAVEN_MIRROR="").returncode == 0
+    assert project.is_sound()
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        {"OBJECT_STORE": "1"},
+        {"PARTWISE_WAREHOUSE": "s3://lake/warehouse"},
+        {"WORKSPACE": "shop"},
+    ],
+)
+def test_jars_for_object_stores_come_when_a_workspace_asks(project: Project, asks: dict[str, str]) -> None:
+    more = project.root / ".jars/object_store"
+    (project.root / "shop").mkdir(exist_ok=True)
+    (project.root / "shop/partwise.yaml").write_text("landing: landing\nwarehouse: 's3://lake/warehouse'\n")
+    assert project.set_up(OBJECT_STORE="0", PARTWISE_WAREHOUSE="warehouse").returncode == 0
+    assert not more.exists()
+    assert project.set_up(**asks).returncode == 0
+    assert [jar.name for jar in more.iterdir()] == ["delta-one-1.0.jar"]
+    (more / "delta-one-1.0.jar").write_bytes(b"damaged")
+    assert project.set_up().returncode == 0  # once there, they are kept sound
+    assert (more / "delta-one-1.0.jar").read_bytes() == JARS["delta-one"]
+    shutil.rmtree(more)
     assert project.is_sound()
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from partwise.checks.mark import mark_of
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.program import ProgramTable, Runnable
 from partwise.definitions.definitions import Dimension, Source, Statement
 from partwise.parts.length import HOUR
+from partwise.plan.refresh import Refresh
 from partwise.tables import Input, Table
 
 
@@ -32,11 +34,21 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
         initial=initial,
         start=definition.start,
         repair=definition.written.repair,
+        refresh=_refresh(definition, all_tables),
         patience=_patience(definition),
         helper_of=definition.helper_of,
         checks=checks,
         optional=tuple(tables[name.lower()].name for name in definition.optional),
     )
+
+
+def _refresh(view: Runnable, tables: Mapping[str, ProgramTable]) -> Refresh | None:
+    """With the names of inputs as their definitions spell them."""
+    policy = view.written.refresh
+    if policy is None or not policy.rows:
+        return policy
+    names = {name.lower(): name for name in tables}
+    return replace(policy, rows=tuple((names.get(name.lower(), name), least) for name, least in policy.rows))
 
 
 def _patience(view: Runnable) -> float:

@@ -9,11 +9,12 @@ from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
 from partwise.definitions.definitions import Definition, Statement, View
 from partwise.definitions.problems import Problem
-from partwise.definitions.yaml.model import Document, SourceDocument, ViewDocument
+from partwise.definitions.yaml.model import Document, RefreshRule, SourceDocument, ViewDocument
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import Node
 from partwise.parts import BadTime, parse_moment, parse_part
+from partwise.plan.refresh import Refresh, parse_clock
 from partwise.spelling import did_you_mean
 from partwise.sql.canonical import canonical_of
 from partwise.sql.references import Analysis, analyse
@@ -21,7 +22,7 @@ from partwise.tables import Start
 
 #: Keys that mean something only for translated queries: those with a pattern, those with a window.
 _FOR_PATTERNS = ("gaps",)
-_FOR_WINDOWS = ("strategy", "partial")
+_FOR_WINDOWS = ("strategy", "partial", "output")
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,13 @@ def _view(document: ViewDocument, node: Node, report: Reporter, without: frozens
         query=placed(report.file, query) if query is not None and document.query is not None else None,
         gaps=document.gaps,
         strategy=document.strategy,
+        output=document.output,
+        updates=document.updates,
         partial=document.partial,
         keep=document.keep,
-        repair=document.repair,
+        repair=document.repair if isinstance(document.repair, str) else document.repair.when,
+        repair_by="auto" if isinstance(document.repair, str) else document.repair.by,
+        refresh=_refresh(document.refresh),
         engine=document.engine,
         patience=document.patience,
         timeout=document.timeout,
@@ -117,6 +122,22 @@ def idle_keys(is_pattern: bool, node: Node, report: Reporter) -> Iterator[Proble
     for key in keys:
         if (at := node.key(key)) is not None:
             yield report(at, "keys-exclude", f"{key} means nothing for a {kind}", f"remove it; it is for {other}")
+
+
+def _refresh(rule: RefreshRule | None) -> Refresh | None:
+    if rule is None:
+        return None
+    rows = rule.rows if isinstance(rule.rows, dict) else {"": rule.rows}
+    return Refresh(
+        every=float(rule.every) if isinstance(rule.every, int) else None,
+        clock=parse_clock(rule.every) if isinstance(rule.every, str) else None,
+        rows=tuple(sorted(rows.items())),
+        behind=rule.behind,
+        when=rule.when,
+        within=float(rule.within),
+        readers=rule.readers,
+        new=rule.new,
+    )
 
 
 def _start(document: ViewDocument, node: Node, report: Reporter) -> tuple[Start, list[Problem]]:

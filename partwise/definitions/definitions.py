@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place, Placed
+from partwise.plan.refresh import Refresh
 from partwise.sql.references import FoundReferences
 from partwise.sql.tables import tables_read
 from partwise.tables import Start
@@ -118,10 +119,14 @@ class View:
     update: Statement | None = None
     query: Placed | None = None
     gaps: Literal["break", "carry"] = "break"
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = "auto"
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = "auto"
+    output: Literal["snapshot", "pairs"] = "snapshot"
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"
+    repair_by: Literal["auto", "recompute", "keys", "merge"] = "auto"
+    refresh: Refresh | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

@@ -45,7 +45,7 @@ def command(
     from spark_jobs.unit import run_case
 
     settings = where.settings.spark
-    spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
+    spark = session(master=settings.master, remote=settings.remote, conf=where.spark_conf)
     bad, told = 0, []
     for case in cases:
         began = time.monotonic()

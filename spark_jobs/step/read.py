@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from partwise.object_store import spark_path
 from partwise.parts import Parts
 from partwise.storage import File, Handle, Rewrite
 from partwise.storage import schema as schemas
 from spark_jobs.paths import literal
+from spark_jobs.step.copies import copies_for
 
 #: So many bytes of files are read by one task.
 ONE_TASK = 1 << 20
@@ -25,8 +28,10 @@ def parts(spark: SparkSession, handle: Handle, wanted: Parts | None = None) -> D
     """The rows of these parts (all by default) in the version of the handle, for tables that we write."""
     chosen = handle.files if wanted is None else handle.files_of(wanted)
     found = files(spark, handle, chosen)
-    if wanted is not None:
-        found = found.where(in_parts(wanted) if wanted else F.lit(False))
+    # No condition where there is nothing to leave out: with the part's number in it, Spark would compile the query anew
+    # for every part.
+    if wanted is not None and not all(file.only_holds(wanted) for file in chosen):
+        found = found.where(in_parts(wanted))
     return _together(found, chosen)
 
 
@@ -39,18 +44,31 @@ def survivors(spark: SparkSession, handle: Handle, change: Rewrite) -> DataFrame
 
 def files(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> DataFrame:
     """The rows of these files, with the table's schema; no files, no rows."""
-    return _read(spark, handle.schema, handle.uris(chosen))
+    return _read(spark, handle.schema, uris(spark, handle, chosen))
 
 
 def staged(spark: SparkSession, handle: Handle, chosen: Iterable[File], schema: str | None = None) -> DataFrame:
     """What was staged, as it will be seen once committed (checks and digests look at this)."""
     found = list(chosen)
-    return _together(_read(spark, schema or handle.schema, handle.uris(found)), found)
+    return _together(_read(spark, schema or handle.schema, uris(spark, handle, found)), found)
+
+
+def uris(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> list[str]:
+    """Where Spark reads these files of a table."""
+    here = copies_for(spark, handle)
+    return handle.uris(chosen) if here is None else [here.uri(handle, file) for file in chosen]
 
 
 def foreign(spark: SparkSession, path: str, version: int) -> DataFrame:
     """A table that others write, which may use any feature that Delta has."""
-    return spark.read.format("delta").option("versionAsOf", version).load(path)
+    return spark.read.format("delta").option("versionAsOf", version).load(spark_path(path))
+
+
+def from_arrow(spark: SparkSession, tables: Sequence[Any]) -> DataFrame:
+    """Rows that are in memory, with the columns of the tables."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    return spark.createDataFrame(pa.concat_tables(tables)).coalesce(1)
 
 
 def in_parts(wanted: Parts, column: str = schemas.PART) -> Column:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.definitions import Source, View
+from partwise.object_store import spark_path
 from partwise.parts import Range
 from spark_jobs.paths import literal
 from spark_jobs.verify.clauses import Query, Span, name_of, quoted, read
@@ -29,6 +30,8 @@ from spark_jobs.verify.expressions import (
     uses,
     without_ascending,
 )
+from spark_jobs.verify.several import expect_several
+from spark_jobs.verify.windowed_text import is_several
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
@@ -42,6 +45,8 @@ def expect_query(checking: Checking, view: View) -> Expected:
     from spark_jobs.verify.windows import expect_windows
 
     assert view.query is not None
+    if is_several(view.query.text, view.output):
+        return expect_several(checking, view)
     query, found = read(view.query.text), Expected()
     name = next(n for n in checking.graph.tables if n.lower() == query.table)
     if query.windows:
@@ -141,7 +146,7 @@ class _Pattern:
         if not parts:
             return
         rows = self._rows(Range(first * ratio, (parts[-1] + 1) * ratio - 1), ratio)
-        rows.write.parquet(f"{checking.scratch}/{view.name}__rows")
+        rows.write.parquet(spark_path(f"{checking.scratch}/{view.name}__rows"))
         rows = checking.spark.read.parquet(literal(f"{checking.scratch}/{view.name}__rows"))
         for at in range(0, len(parts), _AT_ONCE):
             some = parts[at : at + _AT_ONCE]

@@ -10,6 +10,7 @@ from partwise.cli.commands.compact import cleaned_json, show_cleaned
 from partwise.cli.open_workspace import definitions_of, ledger_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.views.show import as_json, moment_json, moment_text, plural, say, table
+from partwise.object_store import is_s3
 from partwise.parts import Range, part_text, range_text
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ def _count_again(ledger: Ledger, definitions: Program) -> dict[str, tuple[int | 
 
 
 def _is_gone(where: Workspace, name: str) -> bool:
-    """Of an object store nothing is known here: what is there counts as there."""
+    """Of a store that is not S3 nothing is known here: what is there counts as there."""
+    if is_s3(name):
+        from partwise.storage.remote import Bucket
+
+        folder, _, file = name.rpartition("/")
+        return Bucket(folder).head(file) is None
     path = os.path.join(where.folder.absolute(), name)
     return "://" not in name and "://" not in where.settings.landing and not os.path.exists(path)

@@ -12,6 +12,7 @@ from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, com
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
+from partwise.cli.views.running import running_json, running_lines, show_running
 from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from partwise.workspace import Workspace
 
 
-_COUNTS = ("missing", "stale", "blocked", "failed", "late rows", "set aside")
+_COUNTS = ("missing", "stale", "deferred", "blocked", "failed", "late rows", "set aside")
 
 
 def command(
@@ -31,6 +32,7 @@ def command(
     helpers: HelpersOption = False,
     parts: Annotated[str | None, typer.Option("--range", metavar="A..B", help="Only these parts of TABLE.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many parts of TABLE, newest first.")] = 20,
+    running: Annotated[bool, typer.Option("--running", help="Only the steps that run now.")] = False,
     json: JsonOption = False,
     browse: OpenOption = False,
 ) -> None:
@@ -43,16 +45,22 @@ def command(
     Example:
       partwise status
       partwise status measurements --range 2026-10-03T10:00..2026-10-03T10:30
+      partwise status --running
     """
     from partwise.ledger.read import reports
 
     if name is None and parts is not None:
         raise wrong_use("--range is for one table: partwise status TABLE --range A..B.")
+    if name is not None and running:
+        raise wrong_use("--running shows the steps of all tables: partwise status --running.")
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
         if name is None and browse:
             open_page(where)
+            return
+        if name is None and running:
+            show_running(snapshot, json, where.settings.timezone)
             return
         if name is None:
             _all(snapshot, helpers, json, where.settings.timezone)
@@ -79,13 +87,16 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
     if json:
-        as_json({"tables": [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]})
+        tables = [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]
+        as_json({"tables": tables, "running": running_json(snapshot)})
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]
     # Terminals are narrow: a count that is zero everywhere has no column.
     kept = [at for at, heading in enumerate(headings) if heading not in _COUNTS or any(row[at] for row in rows)]
     table([headings[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    for line in running_lines(snapshot, zone):
+        say(line, "bold")
     for note in _notes(everything):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):
@@ -94,7 +105,7 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
     length, kind = row.table.length, row.table.kind
-    counts = (row.missing, row.stale, row.blocked, row.failed, row.late, row.quarantined)
+    counts = (row.missing, row.stale, row.deferred, row.blocked, row.failed, row.late, row.quarantined)
     return (
         row.table.name,
         "helper" if row.table.helper_of else kind,
@@ -119,6 +130,8 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "stale": row.stale,
         "blocked": row.blocked,
         "manual": row.manual,
+        "deferred": row.deferred,
+        "refresh": _refresh_json(row),
         "failed": row.failed,
         "held": row.held,
         "late": row.late,
@@ -129,6 +142,20 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "could_start": part_or_none(row.could_start, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
+        "mixed": row.mixed,
+    }
+
+
+def _refresh_json(row: TableStatus) -> dict[str, object] | None:
+    late, known = row.refresh, row.refreshed
+    if late is None and known is None:
+        return None
+    return {
+        "fires_at": None if late is None else moment_json(late.fires_at),
+        "waits_for": [] if late is None else list(late.waits_for),
+        "rows": 0 if known is None else sum(known.rows.values()),
+        "last": None if known is None else moment_json(known.fired_at),
+        "why": None if known is None else known.why or None,
     }
 
 
@@ -156,6 +183,11 @@ def _notes(rows: list[TableStatus]) -> list[str]:
                 if row.held == 1
                 else f"{name}: {plural(row.held, 'part')} failed and are read at their earlier revisions; "
                 "see `partwise plan`."
+            )
+        if row.mixed:
+            notes.append(
+                f"{name}: {plural(row.mixed, 'part')} mixed: computed while inputs were not up to date; "
+                f"`partwise audit {name}` lists what was read."
             )
         if row.manual:
             notes.append(
@@ -188,6 +220,7 @@ def _page_json(snapshot: Snapshot, found: Table, page: Page, path: str | None) -
             "revision": row.revision,
             "rows": row.rows,
             "last_updated": moment_json(row.last_updated),
+            "mixed": row.mixed,
         }
         for row in page.parts
     ]
@@ -210,7 +243,7 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
         rows.append(
             (
                 part_or_none(row.part, length, found.kind) or "all of it",
-                row.state,
+                f"{row.state}, mixed" if row.mixed else row.state,
                 "" if row.revision is None else str(row.revision),
                 "" if row.rows is None else f"{row.rows:,}",
                 moment_text(row.last_updated, zone),

@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from partwise.compile.program import CompiledView, Program, Runnable
-from partwise.parts import FOREVER, Parts, part_text
+from partwise.definitions import View
+from partwise.parts import FOREVER, Parts, duration_text, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
 from partwise.tables import Graph, Input
 
 if TYPE_CHECKING:
     from partwise.compile import Choice
+    from partwise.compile.relations import Relation, Relations
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.strategies import Settlement
+    from partwise.relation.update_class import Classified
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Explained:
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
+    updates: Classified | None = None  # of the view as its author wrote it
+    relation: Relation | None = None
+    repair: str = ""  # what would be chosen for one late row, and why
+    refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
 def explained(snapshot: Snapshot, program: Program, name: str, part: int | None, now: float) -> list[Explained]:
@@ -51,15 +58,51 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
     served = graph[name].helper_of or name
     names = [n for n in graph.order if n == served or graph[n].helper_of == served]
     answer = _answer(snapshot, program, served)
+    relations = _relations(program)
     found = []
     for each in names if graph[name].helper_of is None else [name]:
         view = program.usable.get(each)
         if isinstance(view, Runnable):
-            found.append(_explain(snapshot, view, part, now, answer if each == served else None))
+            # A helper is judged with the view that it serves.
+            updates = _updates(program, each) if each == served else None
+            item = _explain(snapshot, view, part, now, answer if each == served else None, updates)
+            relation = relations.of(view)
+            chosen = _repair(snapshot, view, relation, item.example)
+            found.append(replace(item, relation=relation, repair=chosen))
     return found
 
 
-def _explain(snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: Answer | None) -> Explained:
+def _repair(snapshot: Snapshot, view: Runnable, relation: Relation, part: int) -> str:
+    from partwise.choose.repair import foreseen
+    from partwise.ledger.records.strategies import usual_rows
+
+    def usual(name: str) -> int | None:
+        table = next((t for t in snapshot.graph.tables if t.lower() == name.lower()), name)
+        return usual_rows(snapshot.r, table)
+
+    if relation.begins:
+        return ""
+    found = foreseen(relation, usual, view.name, part, view.written.repair_by)
+    return "" if found is None else f"{found.by}: {found.why}"
+
+
+def _relations(program: Program) -> Relations:
+    from partwise.compile.relations import Relations
+
+    return Relations(program)
+
+
+def _updates(program: Program, name: str) -> Classified | None:
+    from partwise.compile.update_class import update_class
+
+    view = program.tables.get(name)
+    tables = {table.lower(): definition for table, definition in program.tables.items()}
+    return update_class(view, tables) if isinstance(view, View) else None
+
+
+def _explain(
+    snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: Answer | None, updates: Classified | None
+) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
     start = facts.start(view.name)
@@ -89,7 +132,45 @@ def _explain(snapshot: Snapshot, view: Runnable, part: int | None, now: float, a
         advice=answer.advice if answer else "",
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
+        updates=updates,
+        refresh=_refresh(graph, view.name),
     )
+
+
+def _refresh(graph: Graph, name: str) -> str:
+    """`every 10 minutes; at most 1 hour 10 minutes behind: a 1 hour, b 10 minutes`."""
+    from partwise.plan import refresh
+
+    policy = graph[name].refresh
+    path = _slowest_path(graph, name)
+    if not path:
+        return ""
+    total = f"at most {_lasting(sum(late for _, late in path))} behind"
+    said = f"{total}: {', '.join(f'{each} {_lasting(late)}' for each, late in path)}" if len(path) > 1 else total
+    return said if policy is None else f"{refresh.text(policy)}; {said}"
+
+
+def _slowest_path(graph: Graph, name: str) -> list[tuple[str, float]]:
+    """Views with a refresh policy between the sources and this one, by the way that takes the longest."""
+    found: list[tuple[str, float]] = []
+    at: str | None = name
+    while at is not None:
+        table = graph[at]
+        above = [other for other in table.input_names if other in graph.tables]
+        if table.refresh is not None and table.family not in dict(found):
+            found.append((table.family, table.refresh.longest))
+        at = max(above, key=lambda other: graph.behind[other], default=None)
+    return found[::-1]
+
+
+def _lasting(seconds: float) -> str:
+    """`1 hour 10 minutes`."""
+    said, left = [], int(seconds)
+    for unit in (86400, 3600, 60, 1):
+        if count := left // unit:
+            said.append(duration_text(unit * count))
+            left -= unit * count
+    return " ".join(said[:2])
 
 
 def _many(view: Runnable, reads_itself: bool) -> str:
@@ -98,6 +179,8 @@ def _many(view: Runnable, reads_itself: bool) -> str:
         return "in one pass over the groups"
     if reads_itself:
         return "one after the other: each part reads earlier ones of its own"
+    if view.single_pass is not None:
+        return "in one join of rows that are near enough"
     from partwise.compile.many_parts import why_not
 
     reason = why_not(view.update.text)
