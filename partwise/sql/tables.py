@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from partwise.sql.parse import tokenise
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from partwise.sql.tokens import Token
 
 _OPEN, _CLOSE = frozenset(["L_PAREN", "L_BRACKET", "L_BRACE"]), frozenset(["R_PAREN", "R_BRACKET", "R_BRACE"])
 #: What ends FROM: a comma behind it no longer separates tables.

@@ -10,7 +10,7 @@ from partwise.sql.parse import dialect, tokenise
 from spark_jobs.verify.clauses import Item, Query, Span, Word, name_of
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from partwise.sql.tokens import Token
 
 _BEFORE = "SELECT "
 #: Words that only begin statements are names in an expression.
@@ -60,7 +60,7 @@ def uses(span: Span, qualifiers: Collection[str]) -> list[Use]:
 
 
 def _as_name(token: Token) -> Token:
-    from sqlglot.tokenizer_core import TokenType
+    from partwise.sql.tokens import TokenType
 
     if token.token_type.name not in _STATEMENTS:
         return token

@@ -18,14 +18,14 @@ _APPROXIMATE = ("approx_count_distinct", "approx_percentile")
 _HLL_ERROR = 0.01625
 #: Error in rank of a KLL sketch of the default size, with 99 % confidence.
 _KLL_ERROR = 0.0133
-#: Bounds are so many errors wide: a table has many groups, and verify must not cry wolf.
+#: SketchBounds are so many errors wide: a table has many groups, and verify must not cry wolf.
 _WIDE = 5
 
 LOW, HIGH = "__low", "__high"
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SketchBounds:
     """`near`: columns with bounds in the columns LOW and HIGH beside them; `ignored`: columns that have none."""
 
     text: str
@@ -37,11 +37,11 @@ class Bounds:
         return bool(self.near or self.ignored)
 
 
-def with_bounds(text: str, query: Query, names: Sequence[str]) -> Bounds | None:
+def with_bounds(text: str, query: Query, names: Sequence[str]) -> SketchBounds | None:
     """`text` is the query without its window, every other letter in its place; `names`: those of its results.
     None: cannot be checked."""
     if "approx" not in text.lower():
-        return Bounds(text)
+        return SketchBounds(text)
     if any(call.name in _APPROXIMATE for call in calls_in_having(query)):
         return None
     near, ignored, items = [], [], []
@@ -56,8 +56,8 @@ def with_bounds(text: str, query: Query, names: Sequence[str]) -> Bounds | None:
         for sql, end in zip(found, (LOW, HIGH), strict=True):
             items.append(f"CAST({sql} AS DOUBLE) AS {quoted(name + end)}")
     if not items:
-        return Bounds(text, (), tuple(ignored))
-    return Bounds(with_items(text, query, items), tuple(near), tuple(ignored))
+        return SketchBounds(text, (), tuple(ignored))
+    return SketchBounds(with_items(text, query, items), tuple(near), tuple(ignored))
 
 
 def with_items(text: str, query: Query, items: list[str]) -> str:
