@@ -6,7 +6,6 @@ AND connects are semi joins, NOT EXISTS is an anti join. NOT IN is none: a NULL 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 PART_COLUMNS = {"part": "bigint", "part_timestamp": "timestamp"}
-_NAMED = re.compile(r"\bpart(_timestamp)?\b", re.IGNORECASE)
 #: More leaves than this come from WITH queries that use each other again and again.
 _MOST_LEAVES = 200
 
@@ -76,7 +74,7 @@ def build_of(sql: str, analysis: Analysis, tables: Tables) -> Tree:
     if analysis.tree is None or analysis.found.problems:
         why = analysis.found.problems[0].message if analysis.found.problems else "it cannot be read as SQL"
         return Tree(Opaque(why, ()), (), (), {}, {})
-    builder = Builder(tables, {t.start: (n, t) for n, t in enumerate(analysis.found.tables)}, bool(_NAMED.search(sql)))
+    builder = Builder(tables, {t.start: (n, t) for n, t in enumerate(analysis.found.tables)}, analysis.found.names_part)
     root, output = builder.query(analysis.tree, Environment(), None)
     if output is None:
         return Tree(root, (), (), builder.labels, builder.places)

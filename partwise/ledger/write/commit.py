@@ -38,7 +38,7 @@ from partwise.ledger.write.define import begin_anew
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, spread
 from partwise.parts import FOREVER, Parts
 from partwise.plan.mixing import Read
-from partwise.plan.model import Cause
+from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import DIMENSION_PART, Table
 
@@ -346,7 +346,7 @@ def _settle(w: Writing, view: Table, start: int) -> None:
     w.on.execute(_START, {"t": view.name, "s": start})
     built = existing(w, view.name)
     wanted = inputs_exist(view, start, EVERYTHING, LedgerParts(w)) - built
-    already = Parts.of(*((row.lo, row.hi) for row in due_rows(w, view.name)))
+    already = parts_of_due(due_rows(w, view.name))
     clear(w, view.name, (already - wanted - built) | Parts.of((-FOREVER, start - 1)))
     paint(w, view.name, wanted - already, Cause("start"))
 
