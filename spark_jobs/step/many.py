@@ -53,6 +53,7 @@ class Many:
     computing: Computing
     lifted: Lifted | None = None
     single_pass: str | None = None
+    near: str | None = None
     alone: bool = False
     _rows: dict[str, _Rows] = field(default_factory=dict)
 
@@ -63,6 +64,7 @@ class Many:
             # A part that fails a check ends what follows it, so checked parts go one after another.
             self.single_pass = None if view.checks else view.single_pass
         elif self.computing.pin.due.count > 1:
+            self.near = view.single_pass
             try:
                 self.lifted = lift(view.update.text)
             except NotLiftable:
@@ -84,7 +86,7 @@ class Many:
     def _most(self) -> int:
         if self.alone:
             return self.computing.engine.most_parts if self.single_pass else 1
-        return self.computing.engine.most_parts if self.lifted else TOGETHER
+        return self.computing.engine.most_parts if self._together else TOGETHER
 
     def rows(self, parts: list[int]) -> DataFrame:
         """The result of these parts. Raises what Spark raises, QueryFailed or NotTogether."""
@@ -92,7 +94,7 @@ class Many:
             return self.computing.rows(parts[0])
         if self.alone:
             return self._passed(parts)
-        if self.lifted is not None and (rows := self._lifted(parts)) is not None:
+        if self._together and (rows := self._lifted(parts)) is not None:
             return rows
         if len(parts) > TOGETHER:
             raise NotTogether
@@ -105,22 +107,34 @@ class Many:
 
     def _lifted(self, parts: list[int]) -> DataFrame | None:
         """None if Spark refuses the lifted query, or would give it other columns than that of one part; the log says so."""
-        assert self.lifted is not None
         computing, first = self.computing, self.computing.pin.start
         own = computing.view.initialize is not None and first in parts
         try:
-            some, near = Parts.single(*(j for j in parts if not own or j != first)), computing.view.single_pass
-            rows = computing.near(near, some) if near is not None else computing.lifted(self.lifted, some)
+            some = Parts.single(*(j for j in parts if not own or j != first))
+            rows = self._of_many(some)
             if not self._fits(rows):
                 return self._give_up("its columns are not those of one part")
         except SPARK_ERRORS as why:
             return self._give_up(message_of(why).partition("\n")[0])
         return union([computing.rows(first), rows]) if own else rows
 
+    @property
+    def _together(self) -> bool:
+        """Whether there is one query for many parts."""
+        return self.lifted is not None or self.near is not None
+
+    def _of_many(self, parts: Parts) -> DataFrame:
+        # Rows between parts that are far apart would be read for nothing.
+        dense = parts.last - parts.first < 4 * parts.count
+        if self.near is not None and (dense or self.lifted is None):
+            return self.computing.near(self.near, parts)
+        assert self.lifted is not None
+        return self.computing.lifted(self.lifted, parts)
+
     def _give_up(self, why: str) -> None:
         """From here on part by part. `explain` cannot know of it: only Spark could tell."""
         log.info("%s: one query for many parts is not possible: %s", self.computing.view.name, why)
-        self.lifted = None
+        self.lifted = self.near = None
 
     def _fits(self, rows: DataFrame) -> bool:
         handle = self.computing.own
@@ -135,10 +149,10 @@ class Many:
         if self.alone:
             self.single_pass = None
             size = 1
-        elif self.lifted is None and len(parts) > TOGETHER:
+        elif not self._together and len(parts) > TOGETHER:
             size = TOGETHER
         else:
-            size = 1 if self.lifted is None or len(parts) <= _FEW else -(-len(parts) // 2)
+            size = 1 if not self._together or len(parts) <= _FEW else -(-len(parts) // 2)
         yield from (parts[at : at + size] for at in range(0, len(parts), size))
 
     # -- how many rows a part reads
