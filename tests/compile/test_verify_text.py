@@ -48,6 +48,8 @@ def test_places_and_words() -> None:
     ]
     assert "'[WINDOW 1 minute]' AS t" in text.plain
     assert "--" not in text.plain
-    largest = cut("SELECT src, COUNT(*) AS n FROM measurements [WINDOW 3 minutes] GROUP BY src ORDER BY n DESC, src LIMIT 4")
+    largest = cut(
+        "SELECT src, COUNT(*) AS n FROM measurements [WINDOW 3 minutes] GROUP BY src ORDER BY n DESC, src LIMIT 4"
+    )
     assert (largest.order, largest.limit) == ("n DESC, src", 4)
     assert largest.plain.rstrip().endswith("GROUP BY src")
