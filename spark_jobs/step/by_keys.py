@@ -16,7 +16,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.choose.repair import Decision, Figures, choose, is_small
+from partwise.choose.repair import Figures, RepairDecision, choose, is_small
 from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
 from partwise.parts import Parts
@@ -30,7 +30,7 @@ from spark_jobs.step import read
 from spark_jobs.step.by_merging import Merging
 from spark_jobs.step.changed_rows import Changed, changed
 from spark_jobs.step.compute import Computing
-from spark_jobs.step.keys import MOST, AnyOf, Keys
+from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys
 
 log = logging.getLogger("partwise.step")
 
@@ -45,7 +45,7 @@ class Touching:
     parts: Parts
     keys: AnyOf
     plan: Restriction
-    decision: Decision
+    decision: RepairDecision
     figures: Figures
     merging: Merging | None = None
 
@@ -60,7 +60,7 @@ class Repairs:
     """The repairs of one step."""
 
     computing: Computing
-    decided: list[Decision] = field(default_factory=list)
+    decided: list[RepairDecision] = field(default_factory=list)
 
     def touching(self, parts: list[int]) -> Touching | None:
         """What to compute of these parts; None: all of it."""
@@ -200,7 +200,7 @@ class Repairs:
         """Rows that these parts hold."""
         return sum(self.computing.pin.before[j].rows for j in parts)
 
-    def _taken(self, plan: Restriction, at: int, moved: Mapping[int, list[Changed]]) -> Keys:
+    def _taken(self, plan: Restriction, at: int, moved: Mapping[int, list[Changed]]) -> TouchedKeys:
         """The values of one set, from the changed rows."""
         spark, touched = self.computing.engine.spark, plan.sets[at]
         assert self.computing.own is not None
@@ -214,9 +214,9 @@ class Repairs:
             for change in moved.get(n, ())
         ]
         if not frames:
-            return Keys(touched.columns, types, ())
+            return TouchedKeys(touched.columns, types, ())
         rows = read.union(frames).distinct().limit(MOST + 1).collect()
-        return Keys(touched.columns, types, tuple(tuple(row) for row in rows))
+        return TouchedKeys(touched.columns, types, tuple(tuple(row) for row in rows))
 
 
 def touched_files(handle: Handle, paths: list[str]) -> tuple[File, ...]:
