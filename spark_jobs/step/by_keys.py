@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame
@@ -65,7 +65,7 @@ class Repairs:
     def touching(self, parts: list[int]) -> Touching | None:
         """What to compute of these parts; None: all of it."""
         view, pin = self.computing.view, self.computing.pin
-        pasts = [Past(past.parts & Parts.single(*parts), past.inputs) for past in pin.past]
+        pasts = [replace(past, parts=past.parts & Parts.single(*parts)) for past in pin.past]
         covered = sum(past.parts.count for past in pasts)
         wanted = self.computing.engine.repair_by or view.written.repair_by
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
@@ -164,10 +164,14 @@ class Repairs:
             new = self.computing.handle(table)
             for past in pasts:
                 then, now = past.inputs[table], self.computing.pin.inputs[table]
+                wanted, touched = _wanted(reference, past.parts), past.changed[table]
+                wanted = None if wanted is None else wanted & touched
+                if not touched or (wanted is not None and not wanted):
+                    continue
                 if new is None or then.version is None or then.generation != now.generation:
                     return None
                 old = self.computing.engine.open(table, then)
-                difference = None if old is None else changed(new, old, _wanted(reference, past.parts))
+                difference = None if old is None else changed(new, old, wanted)
                 if difference is None:
                     return None
                 found.setdefault(n, []).append(difference)
