@@ -40,7 +40,9 @@ class Tables:
             low, high = found.reference.requires(part)
             paths = [str(path) for p in range(low, high + 1) if (path := self.path(found.table, p)).exists()]
             view = f"{found.table}_{low}_to_{high}"
-            self.spark.read.parquet(*paths).createOrReplaceTempView(view)
+            # With the column `part`, which queries may name.
+            rows = self.spark.read.option("basePath", str(self.at / found.table)).parquet(*paths)
+            rows.createOrReplaceTempView(view)
             return view
 
         began = time.perf_counter()

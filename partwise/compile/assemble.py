@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from partwise.compile.program import Alternative, CompiledView, Program, Runnable
 from partwise.compile.result_types import ResultColumns, result_types
 from partwise.compile.translated import translate_view
+from partwise.compile.update_class import updates_problem
 from partwise.definitions.build import idle_keys
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
 from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
@@ -88,6 +89,9 @@ class _Compiling:
         else:
             types = dict(made.types) if made is not None else {}
         self.results[name] = ResultColumns(columns, types)
+        if (said := updates_problem(view, self.tables)) is not None and name not in self.reading.broken():
+            at = entry.node.get("updates") or entry.node
+            self.reading.problems.append(entry.report(at, "updates-class", *said))
         if made is not None:
             self.views[view.name] = replace(made, columns=columns, types=types)
 

@@ -60,6 +60,7 @@ def question(view: View, tables: Mapping[str, Definition], results: Results) -> 
         gaps=view.gaps,
         strategy=None if view.strategy == "auto" else view.strategy,
         partial=view.partial,
+        output=view.output,
         start=part_text(view.start.part, view.part) if view.start.part is not None else view.start.rule,
     )
     return asked, {name: input_table(table, results) for name, table in tables.items()}

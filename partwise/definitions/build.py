@@ -21,7 +21,7 @@ from partwise.tables import Start
 
 #: Keys that mean something only for translated queries: those with a pattern, those with a window.
 _FOR_PATTERNS = ("gaps",)
-_FOR_WINDOWS = ("strategy", "partial")
+_FOR_WINDOWS = ("strategy", "partial", "output")
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ def _view(document: ViewDocument, node: Node, report: Reporter, without: frozens
         query=placed(report.file, query) if query is not None and document.query is not None else None,
         gaps=document.gaps,
         strategy=document.strategy,
+        output=document.output,
+        updates=document.updates,
         partial=document.partial,
         keep=document.keep,
         repair=document.repair if isinstance(document.repair, str) else document.repair.when,

@@ -16,7 +16,10 @@ from partwise.plan.refresh import Refresh
 from partwise.sql.references import FoundReferences
 from partwise.tables import Start
 
-_READ = re.compile(r"\b(?:FROM|JOIN)\s+`?([A-Za-z_]\w*)", re.IGNORECASE)
+_READ = re.compile(
+    r"\b(?:FROM|JOIN)\s+`?([A-Za-z_]\w*)|,\s*`?([A-Za-z_]\w*)`?(?:\s+(?:AS\s+)?\w+)?\s*\[\s*(?:WINDOW|ROWS)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,9 @@ class View:
     update: Statement | None = None
     query: Placed | None = None
     gaps: Literal["break", "carry"] = "break"
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = "auto"
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = "auto"
+    output: Literal["snapshot", "pairs"] = "snapshot"
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"
@@ -166,5 +171,5 @@ def inputs_of(definition: Definition) -> tuple[str, ...]:
         return ()
     if definition.query is not None and definition.update is None:
         # What follows FROM and JOIN is all that the language of queries can read.
-        return tuple(dict.fromkeys(name.lower() for name in _READ.findall(definition.query.text)))
+        return tuple(dict.fromkeys((one or other).lower() for one, other in _READ.findall(definition.query.text)))
     return tuple(dict.fromkeys(found.table.lower() for s in definition.statements for found in s.found.tables))

@@ -219,7 +219,7 @@ class Ledger:
             if seconds is not None and entry.parts:
                 rows = sum(content.rows for content in entry.parts.values())
                 took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
-                w.on.execute(insert(step), took | {"seconds": seconds, "at": now})
+                w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at})
             if not keep:
                 leases.release(w, held)
             return done
@@ -236,7 +236,7 @@ class Ledger:
             retry_at = now + BACKOFF[min(attempts, len(BACKOFF)) - 1] if again else None
             w.on.execute(FAILURE_DROP, {"t": held.table, "p": j})
             row = {"table": held.table, "part": j, "kind": kind, "pin": at_pin.seq, "attempts": attempts}
-            w.on.execute(insert(failure), row | {"retry_at": retry_at, "at": now, "message": message})
+            w.on.execute(insert(failure), row | {"retry_at": retry_at, "at": w.at, "message": message})
             note(w, held.table, self.writer)
 
     # -- upkeep -----------------------------------------------------------------------------------

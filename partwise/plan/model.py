@@ -39,13 +39,14 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Consecutive parts that are due for the same newest cause."""
+    """Consecutive parts that are due for the same newest cause, without a break since `since` (`since_seq`)."""
 
     lo: int
     hi: int
     seq: int
     since: float
     cause: Cause
+    since_seq: int = 0
 
     @property
     def parts(self) -> Parts:
@@ -66,12 +67,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One table, one or many consecutive parts."""
+    """One table, one or many consecutive parts. `since`: the first of them has been due from then on."""
 
     table: str
     parts: Range
     kind: StepKind
     reason: str
+    since: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

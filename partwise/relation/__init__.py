@@ -4,6 +4,7 @@ build     text -> tree
 keys      by which columns rows are unique
 carried   which rows of which input can matter for which rows of the result
 delta     whether changed rows can be merged into the result
+update_class  how rows come and go: monotonic, weakest, weak, strict
 show      the tree as people and programs read it
 """
 

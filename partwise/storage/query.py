@@ -63,6 +63,7 @@ class Result:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
+    sequence: int | None = None  # of the ledger, as of which the tables were read
 
 
 def query(sql: str, tables: Mapping[str, Pin]) -> Result:

@@ -89,7 +89,12 @@ class Bucket:
         source = Bucket(url.rpartition("/")[0])
         if source._store is self._store:
             path = source._prefix + url.rpartition("/")[2]
-            return self._asked(lambda: obstore.copy(self._store, path, self._prefix + name) or True) is True
+
+            def copy() -> bool:
+                obstore.copy(self._store, path, self._prefix + name)
+                return True
+
+            return self._asked(copy) is True
         content = source.get(url.rpartition("/")[2])
         if content is not None:
             self.put(name, content)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -61,6 +62,8 @@ class Computing:
     _handles: dict[str, Handle | None] = field(default_factory=dict)
     _views: dict[tuple[str, Range | None, bool], str] = field(default_factory=dict)
     _kept: list[str] = field(default_factory=list)
+    _memory: dict[int, Any] = field(default_factory=dict)  # tables of Arrow
+    _asked: tuple[int, DataFrame] | None = None  # the part whose query was analysed for its schema
 
     @property
     def view(self) -> Runnable:
@@ -70,6 +73,22 @@ class Computing:
 
     def rows(self, j: int) -> DataFrame:
         """The result of part j with its part columns, not yet computed. Raises QueryFailed."""
+        return with_part(self.result(j), j, self.pin.table.length)
+
+    def first_schema(self) -> str:
+        """The schema of the table by this query: INITIALIZE gives it, if there is one. Raises QueryFailed, BadSchema."""
+        j = self.pin.start if self.view.initialize else self.pin.due.first
+        found = self.result(j)
+        if not self.pin.table.self_references:
+            self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
+        fields = [*schemas.part_fields(), *json.loads(found.schema.json())["fields"]]
+        return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+
+    def result(self, j: int) -> DataFrame:
+        """The result of part j without part columns, not yet computed. Raises QueryFailed."""
+        if self._asked is not None and self._asked[0] == j and self.filtered is None:
+            analysed, self._asked = self._asked[1], None
+            return analysed
         statement = self.statement(j)
         text, found = statement.text, statement.found
         if self.filtered is None and (fast := self._fast(j)) is not None:
@@ -77,7 +96,7 @@ class Computing:
         try:
             named = _NAMED.search(text) is not None
             rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named, found), found=found))
-            return with_part(rows.drop(*PART_COLUMNS) if named else rows, j, self.pin.table.length)
+            return rows.drop(*PART_COLUMNS) if named else rows
         except SPARK_ERRORS as why:
             raise QueryFailed(explained(why, statement.placed)) from why
 
@@ -131,6 +150,18 @@ class Computing:
 
         text = splice(text, name, found=_found(text)).replace(FIRST, f"{parts.lo}L").replace(LAST, f"{parts.hi}L")
         return self._placed(self.engine.spark.sql(text))
+
+    def near(self, text: str, parts: Parts) -> DataFrame:
+        """The result of many parts from rows as they are: the text itself finds the part of each. Raises what Spark raises."""
+        first, last = parts.first, parts.last
+
+        def name(found: FoundReference) -> str:
+            reference = found.reference
+            wanted = None if reference is None else Parts.of((reference.lo.at(first), reference.hi.at(last)))
+            return self._keep(self._input(self.spelled(found.table), wanted).drop("_file"))
+
+        text = splice(text, name, found=_found(text)).replace(FIRST, f"{first}L").replace(LAST, f"{last}L")
+        return self._placed(self.engine.spark.sql(text).where(read.in_parts(parts, INDEX)))
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """With the columns that every table stores, made of the index."""
@@ -197,17 +228,30 @@ class Computing:
         rows = read.parts(self.engine.spark, handle, wanted)
         return rows if self.filtered is None else self.filtered(occurrence, rows)
 
+    def remember(self, j: int, rows: Any) -> None:
+        """Part j of the view itself as Arrow, for the parts that read it, until its file is written."""
+        self._memory[j] = rows
+
+    def staged(self, parts: Iterable[int], files: tuple[File, ...]) -> None:
+        """These parts are in these files now."""
+        for j in parts:
+            self.made[j] = files
+            self._memory.pop(j, None)
+
     def _own(self, span: Range) -> DataFrame:
-        """Earlier parts of the view: those of this step as staged, others as pinned, none before its start."""
+        """Earlier parts of the view: those of this step as computed, others as pinned, none before its start."""
         assert self.own is not None
-        wanted = Parts.of((max(span.lo, self.pin.start), span.hi))
+        spark, wanted = self.engine.spark, Parts.of((max(span.lo, self.pin.start), span.hi))
         fresh = Parts.single(*(p for p in self.made if p in wanted))
-        rows = read.parts(self.engine.spark, self.own, wanted - fresh)
-        files = dict.fromkeys(file for p in fresh for file in self.made[p])
-        if not files:
-            return rows
-        # What was staged together with these parts may hold others.
-        return rows.unionByName(read.staged(self.engine.spark, self.own, files).where(read.in_parts(fresh)))
+        kept = Parts.single(*(p for p in self._memory if p in wanted))
+        filled = [table for p in kept if (table := self._memory[p]).num_rows]
+        frames = [read.from_arrow(spark, filled)] if filled else []
+        if (rest := wanted - fresh - kept) or not frames:
+            frames.append(read.parts(spark, self.own, rest))
+        if files := dict.fromkeys(file for p in fresh for file in self.made[p]):
+            # What was staged together with these parts may hold others.
+            frames.append(read.staged(spark, self.own, files).where(read.in_parts(fresh)))
+        return read.union(frames)
 
     def close(self) -> None:
         for name in self._kept:

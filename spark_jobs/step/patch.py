@@ -142,7 +142,7 @@ def check_copies(
     handle = computing.own
     assert handle is not None
     root = folder(handle.path)
-    written = sum(root.footer(file.path).rows for file in copied)
+    written = sum(found.footer().rows for file in copied if (found := root.parquet(file.path)) is not None)
     if not patches or any(file.rows is None for file in removed):
         return written
     before = computing.pin.before

@@ -13,8 +13,6 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import DataFrame
-
 from partwise import storage
 from partwise.checks.results import Checked
 from partwise.ledger.read.pin import Version
@@ -27,13 +25,15 @@ from partwise.storage import schema as schemas
 from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, message_of
-from spark_jobs.step import read
+from spark_jobs.step import read, small
 from spark_jobs.step.by_keys import Repairs, Touching
 from spark_jobs.step.by_merging import CannotMerge
-from spark_jobs.step.compute import Computing, QueryFailed, explained, schema_of
+from spark_jobs.step.chain import follow
+from spark_jobs.step.compute import Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
 from spark_jobs.step.patch import Patch, Repaired, check_copies, make_patch, repaired_by, survivors
+from spark_jobs.step.progress import Progress
 from spark_jobs.step.settle import settle
 from spark_jobs.step.stage import stage
 
@@ -103,7 +103,7 @@ def _has_its_table(computing: Computing, held: Lease) -> bool:
     INITIALIZE gives the columns and their types, if there is one; UPDATE must fit them.
     """
     engine, pin, own = computing.engine, computing.pin, computing.own
-    wanted = schema_of(computing.rows(pin.start if computing.view.initialize else pin.due.first))
+    wanted = computing.first_schema()
     if own is None:
         computing.own = storage.create(engine.path(pin.table.name, pin.own.generation), wanted, name=pin.table.name)
         engine.passed("made")
@@ -118,7 +118,8 @@ def _has_its_table(computing: Computing, held: Lease) -> bool:
 
 def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
     pin, work = computing.pin, Work()
-    _compute(computing, work)
+    with Progress(computing.engine, held, pin, computing.engine.now()).noted() as progress:
+        _compute(computing, work, progress)
     _tell_failures(computing, held, work)
     changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
     if work.contents:
@@ -148,24 +149,53 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair)
 
 
-def _compute(computing: Computing, work: Work) -> None:
-    """Compute part after part, or many in one job where that can be done."""
+def _compute(computing: Computing, work: Work, progress: Progress) -> None:
+    """Compute part after part, or many in one job where that can be done, until it is time to publish.
+
+    What is not computed by then stays due: the next step goes on with it.
+    """
     many, walk, repairs = Many(computing), computing.pin.walk(), Repairs(computing)
-    while parts := many.take(walk):
-        touching = repairs.touching(parts)
-        if touching is None or not _patched(computing, many, work, touching):
-            _try(computing, many, work, walk, parts)
+    while not many.pace.over and (parts := many.take(walk)):
+        began = time.monotonic()
+        count = len(parts)
+        if many.chains(parts):
+            count, parts = _chain(computing, many, work, walk, parts[0], progress)
+        if parts:
+            touching = repairs.touching(parts)
+            if touching is None or not _patched(computing, many, work, touching):
+                _try(computing, many, work, walk, parts)
+            progress.came(len(parts))
         for j in parts:
             if j in work.checked and not work.checked[j].published:
                 walk.failed(j)
             elif j in work.contents and not computing.pin.same(j, work.contents[j]):
                 walk.changed(j)
+        many.pace.took(count, time.monotonic() - began)
+
+
+def _chain(
+    computing: Computing, many: Many, work: Work, walk: Walk, first: int, progress: Progress
+) -> tuple[int, list[int]]:
+    """Compute this part and those that follow it in memory. Returns how many, and the one that is left to be tried."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    until, most = time.monotonic() + many.pace.seconds, engine.most_parts
+    chain = follow(computing, walk, first, until, most, progress)
+    if chain.contents:
+        name = _new_name()
+        files = small.stage(chain.collected, handle, name)
+        engine.passed("staged")
+        work.files[name], work.holds[name] = files, Parts.single(*chain.contents)
+        work.contents |= chain.contents
+        computing.staged(chain.contents, files)
+        many.saw(chain.contents.values())
+    return len(chain.contents) or 1, [] if chain.stopped_at is None else [chain.stopped_at]
 
 
 def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[int]) -> None:
     """Stage these parts; what fails together is tried again in smaller lots, so that only the bad parts fail."""
     try:
-        _stage(computing, work, parts, many.rows(parts))
+        _stage(computing, many, work, parts)
         return
     except NotTogether:
         pass
@@ -178,11 +208,14 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
             else:
                 _failed(computing, work, walk, parts[0], why)
             return
+    if many.alone:
+        # From here on one by one, as the walk hands them out: some may not be wanted, or need one that fails.
+        many.single_pass = None
+        walk.back(len(parts) - 1)
+        _try(computing, many, work, walk, parts[:1])
+        return
     for lot in many.smaller(parts):
-        if many.alone and any(j in work.failed for j in parts):
-            walk.failed(lot[0])  # it needs the one that failed
-        else:
-            _try(computing, many, work, walk, lot)
+        _try(computing, many, work, walk, lot)
 
 
 def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:
@@ -191,18 +224,15 @@ def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception
     walk.failed(j)
 
 
-def _stage(computing: Computing, work: Work, parts: list[int], rows: DataFrame) -> None:
+def _stage(computing: Computing, many: Many, work: Work, parts: list[int]) -> None:
     engine, handle = computing.engine, computing.own
     assert handle is not None
     name = _new_name()
     try:
-        files = stage(rows, handle, name)
-        engine.passed("staged")
-        staged = read.staged(engine.spark, handle, files)
-        found = digests(staged, handle.schema, leave_out=computing.view.sketches)
+        files, found = _written(computing, many, parts, name)
         engine.passed("digested")
         contents = {j: Content(row_count(digest := found.get(j, EMPTY)), digest) for j in parts}
-        checked = checked_view(computing, staged, contents, work.contents)
+        checked = _checked(computing, files, contents, work)
         engine.passed("checked")
         bad = Parts.single(*(j for j, result in checked.items() if not result.published))
         if bad and bad.count < len(parts):
@@ -217,9 +247,47 @@ def _stage(computing: Computing, work: Work, parts: list[int], rows: DataFrame) 
         storage.discard(handle.path, name)
         return
     work.files[name], work.holds[name] = files, Parts.single(*parts) - bad
-    for j in work.holds[name]:
-        work.contents[j] = contents[j]
-        computing.made[j] = files
+    work.contents |= {j: contents[j] for j in work.holds[name]}
+    computing.staged(work.holds[name], files)
+    many.saw(contents.values())
+
+
+def _written(computing: Computing, many: Many, parts: list[int], name: str) -> tuple[tuple[File, ...], dict[int, str]]:
+    """Compute these parts and stage them under this name. Returns the files, and the digests of parts with rows."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    hidden = computing.view.sketches
+    if many.is_small(parts):
+        try:
+            collected = _collected(computing, many, parts, handle.schema)
+        except SPARK_ERRORS as why:
+            if not small.too_large(why):
+                raise
+        else:
+            files = small.stage(collected, handle, name)
+            engine.passed("staged")
+            return files, collected.digests
+    files = stage(many.rows(parts), handle, name)
+    engine.passed("staged")
+    return files, digests(read.staged(engine.spark, handle, files), handle.schema, leave_out=hidden)
+
+
+def _collected(computing: Computing, many: Many, parts: list[int], schema: str) -> small.Collected:
+    hidden = computing.view.sketches
+    if len(parts) > 1:
+        return small.collect(many.rows(parts), schema, hidden)
+    return small.collect(computing.result(parts[0]), schema, hidden, parts[0], computing.pin.table.length)
+
+
+def _checked(
+    computing: Computing, files: tuple[File, ...], contents: dict[int, Content], work: Work
+) -> dict[int, Checked]:
+    """What the checks of the view find in the staged rows; most views have none."""
+    if not computing.view.checks:
+        return {}
+    assert computing.own is not None
+    staged = read.staged(computing.engine.spark, computing.own, files)
+    return checked_view(computing, staged, contents, work.contents)
 
 
 def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -> bool:

@@ -133,10 +133,14 @@ def _counted(engine: Engine, view: CompiledView) -> Settlement | None:
 
 
 def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | None:
-    """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none."""
-    counting = replace(engine, definitions=engine.definitions.choosing({view.name: Choice("merge", "")}))
+    """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none.
+
+    Of DISTINCT they are those of the window that ends with it: INITIALIZE reads them.
+    """
+    counting = replace(engine, definitions=engine.definitions.choosing({view.name: Choice(shape.counted, "")}))
     graph, found = counting.definitions.graph(), 0
-    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name and h.initialize is None]
+    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name]
+    helpers = [h for h in helpers if h.initialize is None or shape.counted == "last"]
     with engine.ledger.database.reading() as r:
         pane = _newest_pane(r, shape)
         names = {name for helper in helpers for name in graph[helper.name].input_names}

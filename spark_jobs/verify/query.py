@@ -25,6 +25,8 @@ from partwise.sql.calls import Call
 from partwise.sql.expressions import columns
 from partwise.sql.text import Piece, plain, quoted
 from spark_jobs.step.read import literal
+from spark_jobs.verify.several import expect_several
+from spark_jobs.verify.windowed_text import is_several
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
@@ -39,6 +41,8 @@ def expect_query(checking: Checking, view: View) -> Expected:
     from spark_jobs.verify.windows import expect_windows
 
     assert view.query is not None
+    if is_several(view.query.text, view.output):
+        return expect_several(checking, view)
     query, found = parse(view.query.text), Expected()
     name = next(n for n in checking.graph.tables if n.lower() == plain(query.table))
     if query.window is not None:

@@ -45,7 +45,7 @@ def test_the_example_has_no_problems() -> None:
     assert [str(p) for p in found.problems] == []
     assert set(found.tables) == {
         "measurements", "nodes", "loss_by_region", "total_loss", "high_loss", "worst_ten_minutes",
-        "loss_runs", "high_loss_by_hand",
+        "loss_runs", "high_loss_by_hand", "loss_both_ways",
     }  # fmt: skip
 
 

@@ -10,10 +10,13 @@ from sqlalchemy import select
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.audit import due_by_formula
+from partwise.ledger.read.audit_report import audit_report
+from partwise.ledger.read.formula import due_parts
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import failure, part, revision, version
 from partwise.ledger.write.commit import Entry
 from partwise.ledger.write.due_painting import frozen_below
+from partwise.parts import Parts
 from partwise.tables import Graph
 from tests.simulation.policies import check_deferred
 from tests.simulation.world import content, required, scratch
@@ -124,6 +127,15 @@ def check_due(history: History) -> None:
     different = history.ledger.audit()
     if different:
         history.problems.append(f"due is not what the formula says: {different}")
+    with history.ledger.database.reading() as r:
+        graph = history.ledger._catalog.graph(r)
+        for name in (n for n in graph.order if graph[n].kind == "view"):
+            slow, fast = Parts.single(*due_by_formula(r, graph, graph[name])), due_parts(r, graph, graph[name])
+            if slow != fast:
+                history.problems.append(f"{name}: in one pass {fast} is due, not {slow}")
+        found = [item for item in audit_report(r, graph).problems if item.kind != "mixed"]
+        if found and not different:
+            history.problems.append(f"the audit finds {found[0].message}")
 
 
 def check_end(history: History) -> None:

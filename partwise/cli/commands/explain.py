@@ -68,6 +68,10 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"hint: {item.advice}")
     for note in item.notes:
         say(f"note: {note}")
+    if item.updates is not None:
+        say(f"updates: {item.updates.name}" + (f" ({item.updates.why})" if item.updates.why else ""))
+        for line in item.updates.lines(1) if everything else ():
+            say(line)
     if view.initialize is not None:
         _code("initialize, for the first part (i)", view.initialize.text)
     _code("update, for part j" if view.initialize is not None else "update, for every part (j)", view.update.text)
@@ -75,7 +79,7 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _code(title, text)
     say(f"many parts at once: {item.many}")
     if everything and view.single_pass is not None:
-        _code("  which is, for parts :first to :last, rows coming with their part as __j", view.single_pass)
+        _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
     if item.relation is not None:
         _show_relation(item.relation, view.written.repair_by)
         if item.repair:
@@ -188,6 +192,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "advice": item.advice,
         "notes": list(item.notes),
         "many_parts": item.many,
+        "updates": item.updates.name if item.updates is not None else None,
         **_relation_json(item.relation),
         "repair": item.repair or None,
         "refresh": item.refresh or None,

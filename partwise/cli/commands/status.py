@@ -12,6 +12,7 @@ from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, com
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
+from partwise.cli.views.running import running_json, running_lines, show_running
 from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
 
@@ -31,6 +32,7 @@ def command(
     helpers: HelpersOption = False,
     parts: Annotated[str | None, typer.Option("--range", metavar="A..B", help="Only these parts of TABLE.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many parts of TABLE, newest first.")] = 20,
+    running: Annotated[bool, typer.Option("--running", help="Only the steps that run now.")] = False,
     json: JsonOption = False,
     browse: OpenOption = False,
 ) -> None:
@@ -43,16 +45,22 @@ def command(
     Example:
       partwise status
       partwise status measurements --range 2026-10-03T10:00..2026-10-03T10:30
+      partwise status --running
     """
     from partwise.ledger.read import reports
 
     if name is None and parts is not None:
         raise wrong_use("--range is for one table: partwise status TABLE --range A..B.")
+    if name is not None and running:
+        raise wrong_use("--running shows the steps of all tables: partwise status --running.")
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
         if name is None and browse:
             open_page(where)
+            return
+        if name is None and running:
+            show_running(snapshot, json, where.settings.timezone)
             return
         if name is None:
             _all(snapshot, helpers, json, where.settings.timezone)
@@ -79,13 +87,16 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
     if json:
-        as_json({"tables": [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]})
+        tables = [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]
+        as_json({"tables": tables, "running": running_json(snapshot)})
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]
     # Terminals are narrow: a count that is zero everywhere has no column.
     kept = [at for at, heading in enumerate(headings) if heading not in _COUNTS or any(row[at] for row in rows)]
     table([headings[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    for line in running_lines(snapshot, zone):
+        say(line, "bold")
     for note in _notes(everything):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):
@@ -131,6 +142,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "could_start": part_or_none(row.could_start, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
+        "mixed": row.mixed,
     }
 
 
@@ -172,6 +184,11 @@ def _notes(rows: list[TableStatus]) -> list[str]:
                 else f"{name}: {plural(row.held, 'part')} failed and are read at their earlier revisions; "
                 "see `partwise plan`."
             )
+        if row.mixed:
+            notes.append(
+                f"{name}: {plural(row.mixed, 'part')} mixed: computed while inputs were not up to date; "
+                f"`partwise audit {name}` lists what was read."
+            )
         if row.manual:
             notes.append(
                 f"{name}: {plural(row.manual, 'stale part')} left to you (repair: manual); see `partwise plan`."
@@ -203,6 +220,7 @@ def _page_json(snapshot: Snapshot, found: Table, page: Page, path: str | None) -
             "revision": row.revision,
             "rows": row.rows,
             "last_updated": moment_json(row.last_updated),
+            "mixed": row.mixed,
         }
         for row in page.parts
     ]
@@ -225,7 +243,7 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
         rows.append(
             (
                 part_or_none(row.part, length, found.kind) or "all of it",
-                row.state,
+                f"{row.state}, mixed" if row.mixed else row.state,
                 "" if row.revision is None else str(row.revision),
                 "" if row.rows is None else f"{row.rows:,}",
                 moment_text(row.last_updated, zone),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from partwise.compile.program import CompiledView, Program, Runnable
+from partwise.definitions import View
 from partwise.parts import FOREVER, Parts, duration_text, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from partwise.compile.relations import Relation, Relations
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.strategies import Settlement
+    from partwise.relation.update_class import Classified
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Explained:
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
+    updates: Classified | None = None  # of the view as its author wrote it
     relation: Relation | None = None
     repair: str = ""  # what would be chosen for one late row, and why
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
@@ -60,7 +63,9 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
     for each in names if graph[name].helper_of is None else [name]:
         view = program.usable.get(each)
         if isinstance(view, Runnable):
-            item = _explain(snapshot, view, part, now, answer if each == served else None)
+            # A helper is judged with the view that it serves.
+            updates = _updates(program, each) if each == served else None
+            item = _explain(snapshot, view, part, now, answer if each == served else None, updates)
             relation = relations.of(view)
             chosen = _repair(snapshot, view, relation, item.example)
             found.append(replace(item, relation=relation, repair=chosen))
@@ -87,7 +92,17 @@ def _relations(program: Program) -> Relations:
     return Relations(program)
 
 
-def _explain(snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: Answer | None) -> Explained:
+def _updates(program: Program, name: str) -> Classified | None:
+    from partwise.compile.update_class import update_class
+
+    view = program.tables.get(name)
+    tables = {table.lower(): definition for table, definition in program.tables.items()}
+    return update_class(view, tables) if isinstance(view, View) else None
+
+
+def _explain(
+    snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: Answer | None, updates: Classified | None
+) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
     start = facts.start(view.name)
@@ -117,6 +132,7 @@ def _explain(snapshot: Snapshot, view: Runnable, part: int | None, now: float, a
         advice=answer.advice if answer else "",
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
+        updates=updates,
         refresh=_refresh(graph, view.name),
     )
 
@@ -163,6 +179,8 @@ def _many(view: Runnable, reads_itself: bool) -> str:
         return "in one pass over the groups"
     if reads_itself:
         return "one after the other: each part reads earlier ones of its own"
+    if view.single_pass is not None:
+        return "in one join of rows that are near enough"
     from partwise.compile.many_parts import why_not
 
     reason = why_not(view.update.text)

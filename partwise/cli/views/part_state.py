@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from partwise.cli.views.show import moment_text, plural
-from partwise.parts import part_text, range_text
+from partwise.parts import Range, part_text, range_text
 from partwise.plan.next import Need, Next, next_text
 
 if TYPE_CHECKING:
@@ -70,6 +70,18 @@ def as_it_was(graph: Graph, held: Iterable[WaitsFor]) -> str:
         f" {w.table}[{range_text(w.parts, graph[w.table].length)}] {why[w.state]} and is read at its earlier revision."
         for w in held
     )
+
+
+def mixture_text(graph: Graph, known: PartHistory) -> str:
+    """The end of such an answer: of a mixed part what it read that was not up to date."""
+    if known.mixture is None:
+        return ""
+    read = [
+        f"{name}[{range_text(Range(lo, hi), graph[name].length)}]" if name in graph.tables else name
+        for name, lo, hi in known.mixture.reads
+    ]
+    shown = ", ".join(read[:3]) + (f" and {len(read) - 3} more" if len(read) > 3 else "")
+    return f" It is mixed: computed as of sequence {known.mixture.as_of}, when {shown} was not up to date."
 
 
 _SIMPLE = {

@@ -290,13 +290,23 @@ class ViewDocument(_Strict):
         "break",
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = Field(
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
-        "`partwise explain`.",
+        "`partwise explain`. `last` is for SELECT DISTINCT, `factor` for aggregates over a join; see [several streams](../several_streams.md).",
+    )
+    output: Literal["snapshot", "pairs"] = Field(
+        "snapshot",
+        description="For several windows: a part holds the whole result (`snapshot`), or each joined row once, in the part "
+        "in which it came about (`pairs`).",
     )
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, with a column that says so."
+    )
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = Field(
+        None,
+        description="How rows leave the result as time goes on, if that is to be checked: an error if the query is worse. "
+        "`partwise explain` shows what it is.",
     )
     keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
     repair: _Repair = Field(

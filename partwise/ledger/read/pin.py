@@ -15,11 +15,13 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.records.mixtures import mixed_parts
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import part, promise, version
 from partwise.ledger.write.commit import Content, Entry, known_version
 from partwise.ledger.write.leases import Lease, check
 from partwise.parts import FOREVER, Parts
+from partwise.plan.mixing import Read, mixed_reads
 from partwise.plan.planner import look_around, steps_of
 from partwise.plan.walk import Walk
 from partwise.tables import DIMENSION_PART, Table
@@ -71,6 +73,7 @@ class Past:
 class Pin:
     """What a step is to compute, and everything it may read, as of one sequence.
 
+    `mixed`: of the parts that read inputs which are not up to date, those inputs.
     `past` has the due parts that may be repaired from what they hold: changed inputs are why they are due, and what
     these held before can still be read.
     """
@@ -84,6 +87,7 @@ class Pin:
     inputs: Mapping[str, Version]
     before: Mapping[int, Content]
     reason: str
+    mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)
     past: tuple[Past, ...] = ()
 
     def walk(self) -> Walk:
@@ -95,7 +99,14 @@ class Pin:
 
     def entry(self, parts: Mapping[int, Content]) -> Entry:
         return Entry(
-            self.table.name, self.own.generation, self.table.fingerprint, self.seq, self.start, parts, self.reason
+            self.table.name,
+            self.own.generation,
+            self.table.fingerprint,
+            self.seq,
+            self.start,
+            parts,
+            self.reason,
+            mixed={j: reads for j, reads in self.mixed.items() if j in parts},
         )
 
 
@@ -128,8 +139,9 @@ def pin(
     computed = {row.part: row.as_of for row in rows if row.fingerprint == table.fingerprint}
     reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
+    mixed = mixed_reads(graph, facts, mixed_parts(r), table, look.start, due, reach)
     past = _pasts(r, table, due, computed)
-    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, past)
+    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
 
 
 def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) -> tuple[Past, ...]:

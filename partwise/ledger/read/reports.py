@@ -13,6 +13,7 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records.files import quarantine_counts
+from partwise.ledger.records.mixtures import mixed_counts, mixtures
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
@@ -78,6 +79,7 @@ class TableStatus:
     start: int | None
     frozen_hits: int  # late changes that could not reach expired parts
     expired: int  # parts that were removed because they are not kept any longer
+    mixed: int  # parts computed while inputs were not up to date, and not repaired since
     could_start: int | None  # a view: the earlier first part that its inputs would allow by now
 
 
@@ -90,6 +92,7 @@ class PartStatus:
     revision: int | None = None
     rows: int | None = None
     last_updated: float | None = None
+    mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
     failed = failed_counts(r)
     known = {row.table: row for row in r.on.execute(_CATALOG)}
     late = {row[0]: int(row[1]) for row in r.on.execute(_LATE)}
+    blends = mixed_counts(r)
     aside = {name: sum(counts.values()) for name, counts in quarantine_counts(r).items()}
     found = []
     for name in snapshot.graph.order:
@@ -150,6 +154,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 start=settled(r, name).start if table.kind == "view" else None,
                 frozen_hits=row.frozen_hits,
                 expired=_expired(snapshot, table),
+                mixed=blends.get(name, 0),
                 could_start=_could_start(snapshot, table),
             )
         )
@@ -204,13 +209,14 @@ def parts(snapshot: Snapshot, name: str, lo: int = -FOREVER, hi: int = FOREVER, 
     if not chosen:
         return Page((), False)
     found = []
+    blends = {item.part for item in mixtures(r, name)}
     for p in chosen:
         state = state_of(snapshot, name, p, p in rows, p in due, p in failed, p in opened)
         row = rows.get(p)
         if row is None:
             found.append(PartStatus(p, state, rows=opened.get(p)))
         else:
-            found.append(PartStatus(p, state, row.revision, row.rows, row.updated_at))
+            found.append(PartStatus(p, state, row.revision, row.rows, row.updated_at, p in blends))
     return Page(tuple(found), len(newest) > limit)
 
 
