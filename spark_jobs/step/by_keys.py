@@ -119,6 +119,8 @@ class Repairs:
         """Changed rows can be merged if one reference changed, and the groups can be named."""
         if len(moved) != 1 or not self._relation.repair("merge").possible:
             return None
+        if self.computing.view.single_pass is not None:
+            return None  # many parts at once are another text, in which references have other numbers
         groups = self._relation.delta.groups or ()
         if not set(groups) <= self._followed:
             return None
