@@ -16,7 +16,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.choose.repair import Decision, Figures, choose, is_small
+from partwise.choose.repair import AUTOMATIC, Decision, Figures, choose, is_small
 from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
 from partwise.parts import Parts
@@ -71,7 +71,8 @@ class Repairs:
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
         if wanted == "recompute" or covered < len(parts) or view.initialize is not None or pin.table.self_references:
             return None
-        if wanted == "auto" and is_small(sum(self._rows(Parts.single(*parts)).values()), self._result(parts)):
+        read = sum(self._rows(Parts.single(*parts)).values())
+        if wanted == "auto" and (not AUTOMATIC or is_small(read, self._result(parts))):
             return None  # before the query is looked at, which takes time as well
         try:
             return self._touching(Parts.single(*parts), [past for past in pasts if past.parts], wanted)
