@@ -23,7 +23,7 @@ def golden(name: str, done: Done) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(shown, encoding="utf-8")
     assert shown == file.read_text(encoding="utf-8"), (
-        f"UPDATE_GOLDEN=1 writes {file.name} anew; then read the difference"
+        f"UPDATE_GOLDEN=1 writes {file.name} again; then read the difference"
     )
 
 
@@ -49,7 +49,7 @@ class TestPlan:
         assert done.code == 0
         assert done.json["steps"] == done.json["blocked"] == []
         assert "total_loss" in done.json["definitions"]["added"]
-        assert [n["part"] for n in done.json["next"]] == [None] * 6
+        assert [n["part"] for n in done.json["next"]] == [None] * 7
         assert not (workspace / "ledger.db").exists()
 
     def test_late_rows_for_people(self, run: Run, late: Path) -> None:

@@ -126,7 +126,7 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
     assert (done["m"].rows, done["other"].rows) == (2, 2)
     failures.extend([1, 1, 1])  # of the first source all tries
     done = world.ingest()
-    assert done["m"].refused == [("", "Spark was not there, or was lost: Connection refused")]
+    assert done["m"].refused == [("", "Spark is unavailable: Connection refused")]
     assert done["other"].refused == []
 
 

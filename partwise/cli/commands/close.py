@@ -1,4 +1,4 @@
-"""Closes a part of a source by hand, with the rows that have arrived for it."""
+"""Close a part of a source manually, with the rows that have arrived for it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Closes a part of a source by hand, with the rows that have arrived; without rows it is an empty part.
+    """Close a part of a source manually, with the rows that have arrived; without rows the part is empty.
 
     From then on views can use it, and rows that arrive for it are late rows. If the source has checks, the next ingest
-    makes them first, and closes the part if it passes.
+    runs them first and closes the part if they pass.
 
     \b
     Example:
       partwise close measurements 2026-10-03T10:05
     """
     from partwise.ledger.records.checks import ask_to_close
-    from partwise.ledger.write.closing import Refused, closable, close
+    from partwise.ledger.write.closing import ClosingRefused, closable, close
     from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
@@ -44,7 +44,7 @@ def command(
                 _later(table.name, part, json)
                 return
             done = close(ledger, table.name, p, who(), time.time(), adopt)
-        except Refused as why:
+        except ClosingRefused as why:
             raise Stop(str(why)) from None
         report(ledger, table, Range(p, p), done, "closed", json)
 

@@ -1,4 +1,4 @@
-"""Closing parts of a source by hand, and declaring parts that will never come."""
+"""Closing parts of a source manually, and declaring parts that will never come."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OPEN = select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(
 Adopt = Callable[[Ledger, Lease], object]
 
 
-class Refused(Exception):
+class ClosingRefused(Exception):
     """Why a part cannot be closed or declared empty; the message is meant for people."""
 
 
 def close(ledger: Ledger, name: str, p: int, holder: str, now: float, adopt: Adopt | None = None) -> Recorded:
     """Close one part with the rows that have arrived for it; without rows it closes as an empty part."""
-    return _record(ledger, name, Range(p, p), "closed by hand", holder, now, adopt, rows_allowed=True)
+    return _record(ledger, name, Range(p, p), "closed manually", holder, now, adopt, rows_allowed=True)
 
 
 def closable(ledger: Ledger, name: str, p: int) -> None:
@@ -72,10 +72,10 @@ def _record(
 def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dict[int, Content]:
     there = existing(r, table.name, parts.lo, parts.hi)
     if there:
-        raise Refused(_exists(table, parts, there))
+        raise ClosingRefused(_exists(table, parts, there))
     floor = settled(r, table.name).floor
     if floor is not None and parts.lo < floor:
-        raise Refused(
+        raise ClosingRefused(
             f"{table.name}[{range_text(parts, table.length)}] is expired: "
             f"the first part that is kept is {part_text(floor, table.length)}."
         )
@@ -84,7 +84,7 @@ def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dic
     if opened and not rows_allowed:
         some = Parts.single(*opened)
         first = part_text(some.first, table.length)
-        raise Refused(
+        raise ClosingRefused(
             f"Rows have arrived for {table.name}[{parts_text(some, table.length)}], so it is not empty. "
             f"`partwise close {table.name} {first}` closes it with its rows."
         )
