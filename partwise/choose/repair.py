@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 By = Literal["recompute", "keys", "merge"]
 
+#: Whether `auto` may choose anything but recomputing. Off until random histories and crashes on Spark have proven the
+#: other repairs; definitions can ask for them.
+AUTOMATIC = False
 #: What the additional jobs of a repair cost, in rows: below this many rows computing the part again is quicker.
 FIXED = 1_000_000
 #: Writing and digesting a row of the result, against reading one of an input.
@@ -68,12 +71,16 @@ def is_small(read: int, result: int) -> bool:
     return read + WRITTEN * result <= FIXED
 
 
-def choose(wanted: str, figures: Figures, possible: Collection[str] = ("keys",)) -> RepairDecision:
+def choose(
+    wanted: str, figures: Figures, possible: Collection[str] = ("keys",), automatic: bool | None = None
+) -> RepairDecision:
     """`wanted` is what the definition says; `possible` are the repairs that are exact for this change."""
     found = {by: cost for by, cost in costs(figures).items() if by == "recompute" or by in possible}
     for by in found:
         if by == wanted:
             return RepairDecision(by, "as the definition says", found)
+    if not (AUTOMATIC if automatic is None else automatic):
+        return RepairDecision("recompute", "other repairs are used where a definition asks for them", found)
     if figures.changed > MOST_CHANGED * max(1, figures.read):
         share = 100 * figures.changed / max(1, figures.read)
         return RepairDecision("recompute", f"{share:.0f} % of the rows that it reads changed", found)
