@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from partwise.checks.results import Checked, CheckResult
 from partwise.ledger.ledger import Ledger
@@ -14,6 +14,7 @@ from partwise.ledger.records import checks
 from partwise.ledger.records.writers import Writer
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Bound, Reference
+from partwise.plan.refresh import Refresh
 from partwise.tables import DIMENSION_PART, Graph, Input, Table
 
 #: 2026-10-03T10:00 UTC, and its minute.
@@ -122,7 +123,9 @@ class Warehouse:
 
 def every_state(url: str | None = None) -> Warehouse:
     """Two hours of minutes in which each state of a part occurs. `now` is 12:00."""
-    made = Warehouse.of(small(), url)
+    weekly = Refresh(every=7 * 86400.0, within=7 * 86400.0)
+    tables = small().tables.values()
+    made = Warehouse.of(Graph.of(replace(t, refresh=weekly) if t.name == "revenue" else t for t in tables), url)
     minutes = range(MINUTE, MINUTE + 115)
     made.now = TEN + 6900.0 - 3 * 86400  # what was built long ago bears no mark
     made.load("nodes")
@@ -135,6 +138,7 @@ def every_state(url: str | None = None) -> Warehouse:
     made.build("by_minute", "worst_helper", "worst", "by_hour", "final")
     made.now = TEN + 7100.0
     made.deliver("measurements", dict.fromkeys(range(MINUTE + 40, MINUTE + 46), 5))
+    made.deliver("orders", {day - 3: 6})
     made.build("worst_helper")
     made.fail("by_minute", MINUTE + 42)
     made.ledger.take("worst", "a step", 600, made.now)
