@@ -18,11 +18,11 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from partwise.definitions import Source, View
 from partwise.parts import Range
-from partwise.sql.calls import calls
 from partwise.sql.references import find
-from partwise.sql.text import Piece
 from spark_jobs.verify.calls import documented
-from spark_jobs.verify.windowed_text import Text, Windowed, cut, grouping
+from spark_jobs.verify.clauses import Span, Windowed
+from spark_jobs.verify.expressions import calls
+from spark_jobs.verify.windowed_text import Text, cut, grouping
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
@@ -162,7 +162,7 @@ class _Several:
         for field in self.checking.rows_of(name, Range(0, 0)).schema:
             columns[field.name.lower()] = field.dataType.simpleString()
         ordered = [f"`{found.alias or found.table}`.`{column}`" for column in moment if column]
-        return documented(text, calls(Piece(text)), ordered, columns)
+        return documented(text, calls(Span(text, 0)), ordered, columns)
 
     def last(self, rows: DataFrame, window: Windowed) -> DataFrame:
         """The newest rows of each group; those of equal time by the tie column, then by their values."""
