@@ -241,7 +241,7 @@ def windows_in(whole: Span) -> tuple[tuple[Windowed, ...], str]:
         elif "SLIDE" in said:
             length = inside.cut(inside.start, said["SLIDE"].start)
         # Between the table's name and its window there is an alias at most.
-        first = max(n for n in range(at) if all_words[n].upper in ("FROM", "JOIN", ",")) + 1
+        first = max(n for n in range(at) if all_words[n].upper in ("FROM", "JOIN", ",", "(")) + 1
         table = all_words[first]
         between = [w for w in all_words[first + 1 : at] if w.upper != "AS"]
         behind = [w for w in all_words[close + 1 : close + 3] if w.upper != "AS"][:1]
