@@ -14,7 +14,7 @@ _ANY_REGION = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class AccessKey:
     """An access key, and where it was found."""
 
     id: str
@@ -32,7 +32,7 @@ class Access:
 
     endpoint: str | None = None
     region: str | None = None
-    key: Key | None = None
+    key: AccessKey | None = None
     roles: bool = False  # whether variables name a role (web identity, container) that gives keys
 
     @property
@@ -63,13 +63,13 @@ def access(store: Store, environment: Mapping[str, str], home: Path | None = Non
     return Access(endpoint, region, _key(environment, profile), named)
 
 
-def _key(environment: Mapping[str, str], profile: Mapping[str, str]) -> Key | None:
+def _key(environment: Mapping[str, str], profile: Mapping[str, str]) -> AccessKey | None:
     id, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
     if id and secret:
-        return Key(id, secret, environment.get("AWS_SESSION_TOKEN") or None, "AWS_ACCESS_KEY_ID")
+        return AccessKey(id, secret, environment.get("AWS_SESSION_TOKEN") or None, "AWS_ACCESS_KEY_ID")
     id, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
     if id and secret:
-        return Key(
+        return AccessKey(
             id, secret, profile.get("aws_session_token"), f"the profile {environment.get('AWS_PROFILE', 'default')}"
         )
     return None

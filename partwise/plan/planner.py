@@ -31,7 +31,7 @@ from partwise.plan.model import (
 )
 from partwise.plan.next import needs_of_parts
 from partwise.plan.reach import fed, inputs_exist, read_by, required_of, self_closure, with_predecessors
-from partwise.plan.refresh import Refreshed, Waiting
+from partwise.plan.refresh import Refreshed, WaitingParts
 from partwise.tables import Graph, Table
 
 
@@ -178,8 +178,8 @@ def _is_released(graph: Graph, table: Table, row: Due, known: Refreshed) -> bool
     return row.cause.kind == "input" and cause is not None and cause.family == table.family
 
 
-def _waiting(rows: Iterable[Due], parts: Parts) -> Waiting:
-    return Waiting(parts.count, min(row.since for row in rows if parts.within(row.lo, row.hi)))
+def _waiting(rows: Iterable[Due], parts: Parts) -> WaitingParts:
+    return WaitingParts(parts.count, min(row.since for row in rows if parts.within(row.lo, row.hi)))
 
 
 def _delayed(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from partwise.parts import Reference
 from partwise.sql.linear import fold
-from partwise.sql.parse import SqlProblem, Tree, parse, tokenise
+from partwise.sql.parse import SqlProblem, SqlTree, parse, tokenise
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -137,7 +137,7 @@ def analyse(sql: str, index: str = "j") -> Analysis:
 
 
 def _analysis(
-    sql: str, index: str, tree: Tree, tokens: tuple[Token, ...], every: dict[int, _Brackets], chosen: set[int]
+    sql: str, index: str, tree: SqlTree, tokens: tuple[Token, ...], every: dict[int, _Brackets], chosen: set[int]
 ) -> Analysis:
     if tree.root is None:
         return Analysis(FoundReferences((), tree.problems, index))

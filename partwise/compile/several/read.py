@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from partwise.compile.model import InputTable, Problem, TranslationError
-from partwise.compile.parse import Window, read_window, seconds_of
+from partwise.compile.parse import WindowClause, read_window, seconds_of
 from partwise.compile.several.rows import LastRows, read_rows
 from partwise.parts import Bound, Reference
 from partwise.sql.references import FoundReference, analyse
@@ -35,7 +35,7 @@ class Stream:
     start: int
     end: int
     bracket: tuple[int, int]
-    window: Window
+    window: WindowClause
     rows: LastRows | None = None
 
     @property

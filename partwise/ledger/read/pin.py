@@ -23,12 +23,17 @@ from partwise.parts import FOREVER, Parts
 from partwise.plan.mixing import Read, mixed_reads
 from partwise.plan.planner import look_around, steps_of
 from partwise.plan.walk import Walk
-from partwise.tables import Table
+from partwise.tables import DIMENSION_PART, Table
 
 _DIGESTS = select(part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
 
+_CHANGED = select(part.c.part).where(
+    part.c.table == bindparam("t"),
+    part.c.part.between(bindparam("a"), bindparam("b")),
+    part.c.changed_seq > bindparam("s"),
+)
 _VERSION_THEN = (
     select(version.c.generation, version.c.version)
     .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
@@ -53,10 +58,14 @@ class Version:
 
 @dataclass(frozen=True)
 class Past:
-    """Parts whose content is what today's query gave for these versions of its inputs."""
+    """Parts whose content is what today's query gave for these versions of its inputs.
+
+    `changed` are the parts of inputs that have other content since then; files may be others for other reasons.
+    """
 
     parts: Parts
     inputs: Mapping[str, Version]
+    changed: Mapping[str, Parts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,9 +155,26 @@ def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) ->
     if len(by_sequence) > _MOST_PASTS:
         return ()
     return tuple(
-        Past(Parts.single(*parts), {name: _version_then(r, name, seq) for name in table.input_names})
+        Past(
+            Parts.single(*parts),
+            {name: _version_then(r, name, seq) for name in table.input_names},
+            {name: _changed_since(r, name, seq, table, parts) for name in table.input_names},
+        )
         for seq, parts in by_sequence.items()
     )
+
+
+def _changed_since(r: Reading, name: str, seq: int, table: Table, parts: list[int]) -> Parts:
+    """Parts of an input, among those that these parts require, whose content changed after a sequence."""
+    spans = [item.reference for item in table.inputs if item.table == name]
+    if None in spans:
+        lo, hi = DIMENSION_PART, DIMENSION_PART
+    else:
+        known = [span for span in spans if span is not None]
+        lo = min((span.lo.at(parts[0]) for span in known), default=0)
+        hi = max((span.hi.at(parts[-1]) for span in known), default=-1)
+    found = r.on.execute(_CHANGED, {"t": name, "a": lo, "b": hi, "s": seq}).scalars()
+    return Parts.single(*found)
 
 
 def _version_then(r: Reading, table: str, seq: int) -> Version:

@@ -68,7 +68,7 @@ class Backfill:
         return self.state == "running" and now - self.beat < SILENT and not dead(self.holder)
 
 
-class Over(Exception):
+class BackfillOver(Exception):
     """The backfill to go on with has finished meanwhile."""
 
 
@@ -174,7 +174,7 @@ def go_on(w: Writing, graph: Graph, number: int, holder: str, dead: Callable[[st
     """
     found = next((each for each in unfinished(w) if each.number == number), None)
     if found is None:
-        raise Over
+        raise BackfillOver
     if found.alive(w.now, dead):
         raise Overlaps(found)
     if other := overlapping(w, found.asked, w.now, dead, besides=number):
