@@ -88,12 +88,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Windowed:
-    """A table with a window of so many seconds; `start` is the place of its name."""
+    """A table with a window of so many seconds; `start` is the place of its name. ROWS: the last `count` rows `by` group."""
 
     table: str
     alias: str | None
     start: int
     length: int
+    count: int | None = None
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def read(text: str) -> Query:
     heads = [w for at, w in enumerate(whole.words) if w.depth == 0 and w.upper in _CLAUSES and not _compares(whole, at)]
     ends = [*(w.start for w in heads[1:]), len(text)]
     clauses = {w.upper: whole.cut(w.end, end) for w, end in zip(heads, ends, strict=True)}
-    windows, plain = _windows(whole)
+    windows, plain = windows_in(whole)
     from_, from_at = clauses["FROM"], next(w.start for w in heads if w.upper == "FROM")
     return Query(
         plain=plain,
@@ -222,24 +224,30 @@ def _closing(found: tuple[Word, ...], opening: int) -> int:
     return next(at for at in range(opening + 1, len(found)) if found[at].depth == found[opening].depth)
 
 
-def _windows(whole: Span) -> tuple[tuple[Windowed, ...], str]:
+def windows_in(whole: Span) -> tuple[tuple[Windowed, ...], str]:
     """Every table with a window, wherever it stands, and the text without windows."""
     found, plain, all_words = [], whole.text, whole.words
     for at, word in enumerate(all_words[:-1]):
-        if word.text != "[" or all_words[at + 1].upper != "WINDOW":
+        if word.text != "[" or all_words[at + 1].upper not in ("WINDOW", "ROWS"):
             continue
         close = _closing(all_words, at)
         inside = whole.cut(all_words[at + 1].end, all_words[close].start)
-        slide = next((w for w in inside.words if w.upper == "SLIDE"), None)
-        length = inside.cut(inside.start, slide.start if slide else inside.end)
+        said = {w.upper: w for w in inside.words}
+        length, count, by = inside, None, tuple[str, ...]()
+        if all_words[at + 1].upper == "ROWS":
+            count = int(inside.words[0].text)
+            by = tuple(c.text for c in inside.cut(inside.words[1].end, said["WITHIN"].start).items())
+            length = inside.cut(said["WITHIN"].end, inside.end)
+        elif "SLIDE" in said:
+            length = inside.cut(inside.start, said["SLIDE"].start)
         # Between the table's name and its window there is an alias at most.
-        first = max(n for n in range(at) if all_words[n].upper in ("FROM", "JOIN", ",")) + 1
+        first = max(n for n in range(at) if all_words[n].upper in ("FROM", "JOIN", ",", "(")) + 1
         table = all_words[first]
         between = [w for w in all_words[first + 1 : at] if w.upper != "AS"]
         behind = [w for w in all_words[close + 1 : close + 3] if w.upper != "AS"][:1]
         named = between or [w for w in behind if w.name and w.upper not in _NO_ALIAS]
         alias = name_of(named[0].text) if named else None
-        found.append(Windowed(name_of(table.text), alias, table.start, seconds(length.text)))
+        found.append(Windowed(name_of(table.text), alias, table.start, seconds(length.text), count, by))
         plain = plain[: word.start] + " " * (all_words[close].end - word.start) + plain[all_words[close].end :]
     return tuple(found), plain
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import cached_property
 from itertools import count
 from math import gcd
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,12 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from partwise.definitions import Source, View
 from partwise.parts import Range
-from partwise.sql.calls import calls
 from partwise.sql.references import find
-from partwise.sql.text import Piece
 from spark_jobs.verify.calls import documented
-from spark_jobs.verify.windowed_text import Text, Windowed, cut, grouping
+from spark_jobs.verify.clauses import Span, Windowed, read
+from spark_jobs.verify.expressions import calls
+from spark_jobs.verify.windowed_text import Text, cut, grouping
+from spark_jobs.verify.windows import bigints, moment
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
@@ -154,15 +156,14 @@ class _Several:
         """Aggregates over one window mean what is documented for windows, also where the largest groups are asked for."""
         if self.text.limit is None or len(self.text.windows) > 1 or self.text.windows[0].count is not None:
             return text
-        found = next(f for f in self.found.tables if f.start == self.text.windows[0].start)
-        name = self.name(found.table)
-        source = self.checking.definitions[name]
-        moment = (source.time.column, source.time.tie) if isinstance(source, Source) else ("part_timestamp",)
-        columns: dict[str, str | None] = {}
-        for field in self.checking.rows_of(name, Range(0, 0)).schema:
-            columns[field.name.lower()] = field.dataType.simpleString()
-        ordered = [f"`{found.alias or found.table}`.`{column}`" for column in moment if column]
-        return documented(text, calls(Piece(text)), ordered, columns)
+        return documented(text, calls(Span(text, 0)), *self.meaning)
+
+    @cached_property
+    def meaning(self) -> tuple[list[str], set[str]]:
+        """What orders rows, and which sums are of bigint: a query for the largest groups of one window has one stream."""
+        assert self.view.query is not None
+        query = read(self.view.query.text)
+        return moment(self.checking, query, self.name(query.table)), bigints(self.checking, query)
 
     def last(self, rows: DataFrame, window: Windowed) -> DataFrame:
         """The newest rows of each group; those of equal time by the tie column, then by their values."""

@@ -28,17 +28,17 @@ def expect_windows(checking: Checking, view: View, query: Query, table: str, fou
     window = query.windows[0]
     # An item without a name has one of ours.
     stored = zip(query.items, checking.columns_of(view.name), strict=False)
-    names, moment = [item.alias or name for item, name in stored], _moment(checking, query, table)
-    bigints = _bigints(checking, query)
+    names, first_by = [item.alias or name for item, name in stored], moment(checking, query, table)
+    summed = bigints(checking, query)
     # From the end of the text to its beginning, so that places in front stay what they are.
-    text = documented(query.plain, calls(query.having) if query.having is not None else (), moment, bigints)
+    text = documented(query.plain, calls(query.having) if query.having is not None else (), first_by, summed)
     bounds = with_bounds(text, query, names)
     if bounds is None:
         return
     text, found.bounds = bounds.text, bounds if bounds.approximate else None
     if found.bounds is None:
         text = with_errors(text, query, names, checking.doubles_of(view.name))
-    text = documented(text, [call for item in query.items for call in calls(item.body)], moment, bigints)
+    text = documented(text, [call for item in query.items for call in calls(item.body)], first_by, summed)
     references = find(text)
     first, age = _begins(checking, view, table)
     some: dict[int, DataFrame] = {}
@@ -73,7 +73,7 @@ def _begins(checking: Checking, view: View, table: str) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _bigints(checking: Checking, query: Query) -> set[str]:
+def bigints(checking: Checking, query: Query) -> set[str]:
     """What is summed up and is a bigint: Spark itself says so, without a row."""
     spans = [item.body for item in query.items] + ([query.having] if query.having is not None else [])
     summed = sorted({call.args[0].text for span in spans for call in calls(span) if call.name == "sum"})
@@ -88,7 +88,7 @@ def _bigints(checking: Checking, query: Query) -> set[str]:
     return {text for text, kind in zip(summed, kinds, strict=True) if kind == "bigint"}
 
 
-def _moment(checking: Checking, query: Query, table: str) -> list[str]:
+def moment(checking: Checking, query: Query, table: str) -> list[str]:
     """What orders rows, for aggregates that ask for the first or the last one."""
     source = checking.definitions[table]
     given = (source.time.column, source.time.tie) if isinstance(source, Source) else ("part_timestamp",)

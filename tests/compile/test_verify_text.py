@@ -6,7 +6,7 @@ import pytest
 
 from partwise.compile.several.read import is_several as translated_so
 from partwise.compile.several.read import windows_in
-from spark_jobs.verify.windowed_text import cut, is_several
+from spark_jobs.verify.windowed_text import cut, grouping, is_several
 from tests.compile.test_several_golden import TABLES, cases, settings
 
 
@@ -53,3 +53,19 @@ def test_places_and_words() -> None:
     )
     assert (largest.order, largest.limit) == ("n DESC, src", 4)
     assert largest.plain.rstrip().endswith("GROUP BY src")
+
+
+def test_joins_in_brackets_and_comments_at_the_end() -> None:
+    joined = cut(
+        "SELECT a.k FROM x [WINDOW 1 minute] a JOIN (y [WINDOW 2 minutes] b JOIN z [ROWS 1 PER per WITHIN 1 day])"
+    )
+    assert [(w.table, w.length, w.by) for w in joined.windows] == [
+        ("x", 60, ()),
+        ("y", 120, ()),
+        ("z", 86400, ("per",)),
+    ]
+    largest = cut(
+        "SELECT k FROM x [WINDOW 1 minute] GROUP BY k ORDER BY COUNT(*) DESC -- most first\nLIMIT 4 /* few */;"
+    )
+    assert (largest.order, largest.limit) == ("COUNT(*) DESC", 4)
+    assert grouping(largest.plain) == "k"

@@ -70,3 +70,18 @@ def test_every_form(spark: SparkSession, tmp_path: Path) -> None:
     checked = verify(workspace.engine)
     assert checked.different == ()
     assert checked.checked == sum(len(form.whole(history)) for form in forms.values())
+
+
+def test_the_largest_sums_of_fractions(spark: SparkSession, tmp_path: Path) -> None:
+    """Sums of bigint are made exact when they are checked, and those of other types are left alone."""
+    query = "SELECT k, SUM(x) AS s, SUM(n) AS t FROM f [WINDOW 120 seconds] GROUP BY k ORDER BY s DESC LIMIT 1"
+    columns = "{k: string, x: double, n: bigint, ts: bigint}"
+    source = f"source: f\npart: 60 seconds\ntime: {{column: ts, unit: seconds}}\ncolumns: {columns}\nfiles: f/*.csv\n"
+    workspace = Workspace(spark, tmp_path, f"{source}---\nview: v\npart: 60 seconds\nquery: |\n  {query}\n")
+    fractions = {"a": 0.25, "b": 0.375}
+    workspace.replace(
+        "f", {p: [{"k": k, "x": x, "n": p, "ts": p * 60} for k, x in fractions.items()] for p in range(3)}
+    )
+    workspace.run()
+    assert workspace.rows("v") == {1: [{"k": "b", "s": 0.75, "t": 1}], 2: [{"k": "b", "s": 0.75, "t": 3}]}
+    assert verify(workspace.engine).different == ()
