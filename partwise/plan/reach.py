@@ -23,6 +23,8 @@ class PartFacts(Protocol):
 
 
 EVERYTHING = Parts.of((-FOREVER, FOREVER))
+#: Parts without rows between the start of a view and the first rows that make the start a mistake, not just quiet times.
+FAR = 1_000
 
 
 def fed(view: Table, start: int, table: str, changed: Parts) -> Parts:

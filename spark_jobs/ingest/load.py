@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -12,7 +12,7 @@ from partwise.definitions import Dimension, Source
 from partwise.ledger.records.checks import HeldFile, release_files
 from partwise.ledger.records.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
-from partwise.sources.bounds import Bounds, bounds
+from partwise.sources.bounds import Bounds, bounds, newest_known, too_old
 from partwise.sources.files import Look, newest, to_read
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import File
@@ -95,9 +95,8 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
             warned=dict(done.warned),
         )
     state, ids = work.state, {number: found for number, found, _ in taking.files}
-    late = source.late
-    limits = bounds(state.intake.watermark, work.engine.now(), late.accept, late.future, state.floor)
     with linked(work.workspace, work.name, work.batch, taking.files) as links:
+        limits = limits_of(work, source, links, ids)
         placed = place(work, links, ids, limits)
         work.engine.passed("staged")
         unchanged(ids.values())
@@ -109,6 +108,28 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
         raise hold_files(work, taking, placed.files, gone, why) from why
     let_go(work, taking.let_go, work.state.existing)
     return done
+
+
+def limits_of(work: Job, source: Source, links: Linked, ids: dict[int, Found]) -> Bounds:
+    """Which event times are believed. Where lateness is bounded, the times of the load itself are looked at first."""
+    late, watermark = source.late, work.state.intake.watermark
+    limits = bounds(None, work.engine.now(), late.accept, late.future, work.state.floor)
+    folders = {layout: folder for layout, folder in links.folders.items() if layout.has_rows}
+    if late.accept is None or not folders:
+        return limits
+    shape = shape_of(source)
+
+    def reader(layout: Layout, paths: Sequence[str]) -> DataFrame:
+        return r.placed(r.read(work.engine.spark, layout, paths, shape), shape, limits)
+
+    try:
+        times = union([reader(layout, [folder]) for layout, folder in folders.items()]).where(f"{r.WHY} = 0")
+        # Of an even number of rows the later one in the middle: percentiles round down.
+        newest, median = times.selectExpr(f"max({r.WHEN})", f"-approx_percentile(-{r.WHEN}, 0.5)").collect()[0]
+    except SPARK_ERRORS as why:
+        unchanged(ids.values())
+        raise culprit(reader, links, ids, why) from why
+    return replace(limits, oldest=too_old(newest_known(watermark, newest, median, late.accept), late.accept))
 
 
 def let_go(work: Job, names: Sequence[str], existing: Parts) -> None:

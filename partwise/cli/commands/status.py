@@ -12,6 +12,7 @@ from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, com
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
+from partwise.cli.views.part_state import too_early
 from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
 
@@ -127,6 +128,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "helper_of": row.table.helper_of,
         "start": part_or_none(row.start, length, kind),
         "could_start": part_or_none(row.could_start, length, kind),
+        "could_go_on": part_or_none(row.could_go_on, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
     }
@@ -142,6 +144,8 @@ def _notes(rows: list[TableStatus]) -> list[str]:
                 f"{name} starts at {start}, but older parts of what it reads have appeared since: "
                 f"`partwise backfill {name} {first}..{start}` lets it start at {first}."
             )
+        if row.could_go_on is not None and row.start is not None:
+            notes.append(too_early(row.table, row.start, row.could_go_on))
         if row.frozen_hits:
             notes.append(
                 f"{name}: late data would have changed {plural(row.frozen_hits, 'part')} that expired already."

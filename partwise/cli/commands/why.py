@@ -12,7 +12,7 @@ from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits
 from partwise.cli.views.page_link import OpenOption, open_page
-from partwise.cli.views.part_state import as_it_was, behind, sentence
+from partwise.cli.views.part_state import as_it_was, behind, sentence, stuck
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import parts_text
@@ -56,6 +56,7 @@ def command(
         known = history(snapshot, found.name, p)
         told = sentence(snapshot.graph, known, where.settings.timezone)
         told += behind(snapshot, known.lacks) + as_it_was(snapshot.graph, known.held)
+        told += stuck(snapshot, found, known.state)
         results = checks.kept(snapshot.r, known.table.name, p)
         if json:
             as_json(_as_json(snapshot.graph, known, told) | {"checks": None if results is None else kept_json(results)})

@@ -97,10 +97,11 @@ class LateRule(_Strict):
 
     accept: Duration | None = Field(
         None,
-        description="Rows older than this go to quarantine. Without it any lateness is accepted. For `files` only.",
+        description="Rows older than this go to quarantine: counted from the newest event time known, that of the load at "
+        "hand included. Without it any lateness is accepted. For `files` only.",
     )
     future: Duration = Field(
-        "365 days",  # clocks and time zones are wrong by hours, typing errors and 9999-12-31 by years
+        "1 day",  # clocks and time zones are wrong by hours, typing errors and 9999-12-31 by more
         validate_default=True,
         description="Rows further ahead of the clock than this go to quarantine: one such row would close every part up "
         "to its time.",

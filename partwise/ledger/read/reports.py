@@ -16,7 +16,7 @@ from partwise.ledger.records.files import quarantine_counts
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
-from partwise.plan.reach import first_part
+from partwise.plan.reach import FAR, first_part
 from partwise.tables import Table
 
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
@@ -73,6 +73,7 @@ class TableStatus:
     frozen_hits: int  # late changes that could not reach expired parts
     expired: int  # parts that were removed because they are not kept any longer
     could_start: int | None  # a view: the earlier first part that its inputs would allow by now
+    could_go_on: int | None = None  # a view that began far before the rows and cannot get to them: where they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 frozen_hits=row.frozen_hits,
                 expired=_expired(snapshot, table),
                 could_start=_could_start(snapshot, table),
+                could_go_on=could_go_on(snapshot, table),
             )
         )
     return found
@@ -179,6 +181,25 @@ def _could_start(snapshot: Snapshot, table: Table) -> int | None:
         return None
     possible = first_part(table, snapshot.facts)
     return possible if possible is not None and possible < now.start else None
+
+
+def could_go_on(snapshot: Snapshot, view: Table) -> int | None:
+    """A view that reads its own past waits for ever at a gap that nobody fills: where it could begin behind it."""
+    start = snapshot.facts.settled(view.name).start
+    if view.kind != "view" or not view.self_references or start is None:
+        return None
+    there = snapshot.facts.existing(view.name, start, FOREVER)
+    j = (there.last if there else start - 1) + 1
+    found = None
+    for item in view.partitioned_inputs:
+        if item.reference is None or item.table == view.name:
+            continue
+        lo, hi = item.reference.requires(j)
+        later = snapshot.facts.existing(item.table, hi + 1, FOREVER)
+        if later and snapshot.facts.existing(item.table, lo, hi).count <= hi - lo:
+            begins = item.reference.lo.first_reaching(later.first)
+            found = begins if found is None else max(found, begins)
+    return found if found is not None and found - j >= FAR else None
 
 
 def parts(snapshot: Snapshot, name: str, lo: int = -FOREVER, hi: int = FOREVER, limit: int = 20) -> Page:

@@ -32,6 +32,7 @@ from partwise.ledger.schema import (
 )
 from partwise.ledger.write.define import begin_anew
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, spread
+from partwise.ledger.write.start_moves import move_on
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Cause
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
@@ -185,6 +186,9 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
         _announce(w, table.name)
     if changed:
         w.on.execute(_UPDATED, {"t": table.name, "a": w.at})
+    emptied = Parts.single(*(p for p in changed - created if not entry.parts[p].rows))
+    if emptied:
+        move_on(w, graph, table.name, emptied)
     return Recorded(w.seq, changed, computed - changed)
 
 

@@ -167,10 +167,18 @@ def _bring_back(w: Writing, table: Table) -> None:
 
 def begin_anew(w: Writing, graph: Graph, name: str) -> None:
     """Restart a view and everything computed from it."""
+    begin_at(w, graph, name, None)
+
+
+def begin_at(w: Writing, graph: Graph, name: str, start: int | None) -> None:
+    """The same, and let the view begin at this part."""
     affected = graph.downstream([name])
     for each in (n for n in graph.order if n in affected):
         _restart(w, each)
-        _begin(w, graph[each])
+        fixed = each == name and start is not None
+        if fixed:
+            w.on.execute(_SET.values(start=start), {"t": name})
+        _begin(w, graph[each], keep_start=fixed)
 
 
 def rebuild_table(w: Writing, graph: Graph, name: str) -> None:
