@@ -28,6 +28,7 @@ class World:
     floor: Callable[[str], int | None]
     due: Callable[[str], Parts]
     now: float
+    lost: Callable[[str], Parts] = lambda table: Parts()
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from partwise.checks.catalog import MAX_REMOVED
 from partwise.definitions.build_checks import checks_of
-from partwise.definitions.definitions import Close, Dimension, Late, Source, Time
+from partwise.definitions.definitions import Check, Close, Dimension, Late, Source, Time
 from partwise.definitions.names import reserved
 from partwise.definitions.problems import Problem, did_you_mean
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
@@ -29,6 +30,9 @@ def source(
         *_late(document, node, report),
     ]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
+    key = _files(document.key)
+    wrong += _key(key, document.columns, node, report)
+    checks += _implied(key, document.max_removed, node, report)
     rule = document.close
     close = Close("manual")
     if isinstance(rule, CloseRule) and rule.marker is not None:
@@ -51,6 +55,8 @@ def source(
         description=document.description,
         owner=document.owner,
         tags=tuple(document.tags),
+        key=key,
+        max_removed=document.max_removed,
     )
     return definition, [*problems, *wrong]
 
@@ -60,6 +66,9 @@ def dimension(
 ) -> tuple[Dimension, list[Problem]]:
     problems = [*_where_from(document, node, report, without), *_columns(document.columns, node, report)]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
+    key = _files(document.key)
+    wrong += _key(key, document.columns, node, report)
+    checks += _implied(key, document.max_removed, node, report)
     definition = Dimension(
         name=document.dimension,
         place=report.place(node.get("dimension") or node),
@@ -71,12 +80,37 @@ def dimension(
         description=document.description,
         owner=document.owner,
         tags=tuple(document.tags),
+        key=key,
+        max_removed=document.max_removed,
     )
     return definition, [*problems, *wrong]
 
 
 def _files(files: str | list[str] | None) -> tuple[str, ...]:
     return () if files is None else (files,) if isinstance(files, str) else tuple(files)
+
+
+def _key(key: tuple[str, ...], columns: dict[str, str], node: Node, report: Reporter) -> Iterator[Problem]:
+    """Of a Delta table that others write the columns may not be known."""
+    there = {name.lower() for name in columns}
+    for at, column in enumerate(key):
+        if columns and column.lower() not in there:
+            where = node.walk(("key", at))[1] if node.walk(("key", at))[0] or len(key) > 1 else node.get("key") or node
+            hint = did_you_mean(column, columns, f"the columns are {', '.join(columns)}")
+            yield report(where, "unknown-column", f"the table has no column {column}", hint)
+
+
+def _implied(key: tuple[str, ...], max_removed: float | None, node: Node, report: Reporter) -> tuple[Check, ...]:
+    """What `key` and `max_removed` ask for, as checks: they are made, told, held back and accepted as all others are."""
+    found = []
+    if key:
+        arguments = {"column_list": list(key), "ignore_row_if": "never"}
+        place = report.place(node.key("key") or node)
+        found.append(Check("expect_compound_columns_to_be_unique", arguments, "error", place))
+    if max_removed is not None:
+        place = report.place(node.key("max_removed") or node)
+        found.append(Check(MAX_REMOVED, {"share": max_removed}, "error", place))
+    return tuple(found)
 
 
 def _where_from(

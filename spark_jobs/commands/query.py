@@ -81,7 +81,7 @@ def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pi
     if not where.has_ledger():
         raise Stop("There is nothing to read yet: no run has made a ledger. `partwise run` starts.")
     now = time.time()
-    with ledger_of(where, now) as ledger:
+    with ledger_of(where, now, looking=True) as ledger:
         moment = None if as_of is None else moment_of(as_of, now, "--as-of")
         _check_promise(ledger, moment, where.settings)
         definitions = settled(written, ledger.strategies())

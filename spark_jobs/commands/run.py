@@ -55,9 +55,10 @@ def command(
         if accept is not None:
             _accept(engine, *accept, json)
         only = None if wanted is None else engine.definitions.graph().upstream(wanted)
-        failed = steps = given_up = 0
+        steps = given_up = 0
+        failed = _tell_damage(engine, only, json)
         if not no_ingest:
-            failed = _ingest(engine, where, only, json, stop)
+            failed += _ingest(engine, where, only, json, stop)
         for outcome in run(engine, only, stop):
             given_up += tell_trouble(outcome, json)
             if outcome.report is None:
@@ -86,6 +87,19 @@ def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up
         say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` tell more.", "red")
 
 
+def _tell_damage(engine: Engine, only: Collection[str] | None, json: bool) -> int:
+    """Tables whose log or files are gone: no run mends them by itself, so the command that does is named."""
+    from partwise.damaged import damaged
+
+    found = damaged(engine.ledger, engine.warehouse, only)
+    for item in found:
+        if json:
+            print(jsons.dumps({"table": item.table, "damaged": item.found.text()}), file=sys.stderr, flush=True)
+        else:
+            say(f"  {item.text()}", "red")
+    return len(found)
+
+
 def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
     from partwise.cli.accept import accept
 
@@ -100,10 +114,13 @@ def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.E
     from spark_jobs.commands.ingest import show as show_loaded
     from spark_jobs.commands.ingest import to_json
     from spark_jobs.ingest.api import each
+    from spark_jobs.run import PATIENCE
 
     fed = [n for n in engine.definitions.usable if engine.definitions.graph()[n].kind != "view"]
     bad = 0
-    for loaded in each(engine, where, [name for name in fed if only is None or name in only], stop=stop.is_set):
+    for loaded in each(
+        engine, where, [name for name in fed if only is None or name in only], stop=stop.is_set, patience=PATIENCE
+    ):
         bad += len(loaded.failed) + len(loaded.held) + len(loaded.refused)
         matters = loaded.refused or loaded.quarantined or loaded.notes or loaded.failed or loaded.held or loaded.warned
         if json and matters:

@@ -20,6 +20,7 @@ from partwise.ledger.runs import existing
 from partwise.ledger.schema import open_part, part
 from partwise.ledger.write.commit import Content
 from partwise.ledger.write.leases import Lease
+from partwise.ledger.write.rebuilding import lost_parts
 from partwise.parts import Parts
 from partwise.storage import Handle
 from partwise.workspace import Workspace
@@ -42,6 +43,7 @@ class State:
     files: dict[str, TakenFile]
     held: dict[str, HeldFile]
     failing: frozenset[int]  # parts that are held back because of their checks
+    lost: Parts = field(default_factory=Parts)  # parts that existed before the table began to be made again
 
     def is_held(self, name: str, size: int, mtime: int) -> bool:
         return ledger_checks.is_held(self.held, self.failing, name, size, mtime)
@@ -143,6 +145,7 @@ def read_state(engine: Engine, name: str) -> State:
             files_of(r, name),
             ledger_checks.held_files(r, name),
             frozenset(ledger_checks.failed_parts(r, name)),
+            lost_parts(r, name),
         )
 
 

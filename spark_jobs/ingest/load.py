@@ -13,15 +13,17 @@ from partwise.ledger.records.checks import HeldFile, release_files
 from partwise.ledger.records.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
 from partwise.sources.bounds import Bounds, bounds, newest_known, too_old
+from partwise.sources.closing import MICROS
 from partwise.sources.files import Look, newest, to_read
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import File
 from partwise.workspace import Workspace
 from spark_jobs.checks.source import HeldBack, tell
+from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.culprit import culprit
 from spark_jobs.ingest.files.find import BadFile, Found, listing, look, look_into, settled
-from spark_jobs.ingest.files.layout import Layout, layout_of
+from spark_jobs.ingest.files.layout import Layout, layout_of, undeclared
 from spark_jobs.ingest.files.links import Linked, linked
 from spark_jobs.ingest.job import Job, shape_of
 from spark_jobs.ingest.publish import Change, publish
@@ -62,6 +64,8 @@ class Taking:
     refused: list[tuple[str, str]] = field(default_factory=list)
     last_file: int = 0
     let_go: list[str] = field(default_factory=list)  # held files that are taken now, or gone
+    ignored: list[str] = field(default_factory=list)  # columns that nobody declared
+    copies: list[tuple[str, str]] = field(default_factory=list)  # files with the content of another one
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Placed:
     rows: int
     bad: int
     watermark: int | None
+    rounded: int = 0
 
 
 def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ()) -> Ingested:
@@ -117,6 +122,8 @@ def limits_of(work: Job, source: Source, links: Linked, ids: dict[int, Found]) -
     folders = {layout: folder for layout, folder in links.folders.items() if layout.has_rows}
     if late.accept is None or not folders:
         return limits
+    if work.state.lost:  # rows that were in time then are in time again
+        return replace(limits, oldest=work.state.lost.first * source.part * MICROS)
     shape = shape_of(source)
 
     def reader(layout: Layout, paths: Sequence[str]) -> DataFrame:
@@ -174,6 +181,10 @@ def _commit(work: Job, taking: Taking, placed: Placed, old: Removal, gone: list[
         last_file=taking.last_file,
     )
     after = contents_after(work.contents({*parts, *old.digests}), parts, old.digests)
+    rows = RowChange(added=placed.rows)
+    if old.rows is not None:
+        new = read.staged(work.engine.spark, work.handle, placed.files) if placed.files else None
+        rows = row_change(new, old.rows)
     arrived = {p: int(digest.partition(":")[0]) for p, digest in parts.items()}
     change = Change(
         adds=[*placed.files, *old.kept],
@@ -196,6 +207,10 @@ def _commit(work: Job, taking: Taking, placed: Placed, old: Removal, gone: list[
         notes=list(done.notes),
         failed=dict(done.failed),
         warned=dict(done.warned),
+        row_change=rows,
+        rounded=placed.rounded,
+        ignored_columns=taking.ignored,
+        same_content=taking.copies,
     )
 
 
@@ -226,13 +241,17 @@ def find_new(
             del news[name]
     taking = Taking(refused=list(failed.items()), last_file=work.state.intake.last_file, let_go=gone)
     time = table.time.column if isinstance(table, Source) else None
+    by_content: dict[str, str] = {}
+    for before in sorted(known.values(), key=lambda f: f.id):
+        if before.state == "loaded":
+            by_content.setdefault(before.hash, before.name)
     for name, seen in news.items():
         if name in failed:
             continue
         try:
             found = look_into(paths[name], seen)
-            before = known.get(name)
-            if before is not None and before.hash == found.hash:
+            last = known.get(name)
+            if last is not None and last.hash == found.hash:
                 taking.same.append(seen)
                 taking.let_go += [name] if name in work.state.held else []  # its last content is back
                 continue
@@ -246,6 +265,9 @@ def find_new(
             taking.let_go.append(name)
         taking.last_file += 1
         taking.files.append((taking.last_file, found, layout))
+        taking.ignored += [column for column in undeclared(found, table.columns) if column not in taking.ignored]
+        if isinstance(table, Source) and by_content.setdefault(found.hash, name) != name and layout.has_rows:
+            taking.copies.append((name, by_content[found.hash]))
     return taking
 
 
@@ -257,7 +279,7 @@ def place(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> Pl
     if count != seen.rows - seen.bad:
         raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} set aside, but {count} written")
     work.engine.passed("digested")
-    return Placed(files, written, count, seen.bad, seen.newest)
+    return Placed(files, written, count, seen.bad, seen.newest, seen.rounded)
 
 
 @dataclass(frozen=True)
@@ -267,6 +289,7 @@ class Seen:
     rows: int = 0
     bad: int = 0
     newest: int | None = None
+    rounded: int = 0
 
 
 def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> tuple[tuple[File, ...], Seen]:
@@ -288,8 +311,9 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
             F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
             F.collect_set(F.when(bad, F.col(r.FILE))).alias("bad_files"),
             F.max(F.when(~bad, F.col(r.WHEN))).alias("newest"),
+            F.coalesce(F.sum(F.when(~bad, F.col(r.ROUNDED))), F.lit(0)).alias("rounded"),
         )
-        files = work.stage(rows.where(~bad).drop(r.WHY, r.WHEN), expected=_expected(ids.values()))
+        files = work.stage(rows.where(~bad).drop(r.WHY, r.WHEN, r.ROUNDED), expected=_expected(ids.values()))
     except SPARK_ERRORS as why:
         unchanged(ids.values())  # a file that is gone or being written again: the others go on
         raise culprit(reader, links, ids, why) from why
@@ -299,7 +323,7 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
         if kept != found["bad"]:
             raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
         work.engine.passed("set aside")
-    return files, Seen(found["n"], found["bad"], found["newest"])
+    return files, Seen(found["n"], found["bad"], found["newest"], found["rounded"])
 
 
 def _expected(files: object) -> int:

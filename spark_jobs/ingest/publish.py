@@ -29,6 +29,7 @@ class Change:
     arrived: Mapping[int, int] = field(default_factory=dict)
     delivery: Delivery | None = None
     reason: str = ""
+    asked: bool = False  # somebody wants rows out: no brake stops it
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def publish(work: Job, change: Change, close: bool = True) -> Published:
     differs = {p: c for p, c in late.items() if before[p].digest != c.digest}
     names = {f.id: f.name for f in (*state.files.values(), *(change.delivery.files if change.delivery else ()))}
     complete = {p: opened.get(p, EMPTY) for p in closing.parts}
-    checked, not_closed = checked_source(work, change.adds, change.removes, differs, complete, names)
+    checked, not_closed = checked_source(work, change.adds, change.removes, differs, complete, names, change.asked)
     bad = {p: found.message() for p, found in checked.items() if not found.published}
     closed = closing.parts - not_closed
     parts = {**late, **{p: complete[p] for p in closed}}
@@ -105,7 +106,8 @@ def _closing(work: Job, source: Source, opened: Parts, delivery: Delivery | None
     found = _by_rule(work, source, opened, delivery)
     with work.engine.ledger.database.reading() as r:
         asked = Parts.single(*decided(r, work.name, "close")) - work.state.existing
-    return Closing(found.parts | asked, found.left)
+    # What was closed once is closed again, whoever or whatever closed it, as soon as the table is made again.
+    return Closing((found.parts | asked | work.state.lost) - work.state.existing, found.left)
 
 
 def _by_rule(work: Job, source: Source, opened: Parts, delivery: Delivery | None) -> Closing:

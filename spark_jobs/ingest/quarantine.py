@@ -14,6 +14,7 @@ from partwise.ledger.records import files as ledger_files
 from partwise.ledger.records.files import Delivery, Quarantined
 from partwise.sources.bounds import Bounds, reason_text
 from partwise.sources.sums import changed as contents_after
+from spark_jobs.ingest.difference import RowChange
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.find import Found
 from spark_jobs.ingest.files.layout import Layout
@@ -95,7 +96,7 @@ def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
     ]
     frame = union(parsed)
     good = frame.where(F.col(r.WHY) == 0)
-    files = work.stage(good.drop(r.WHY, r.WHEN, r.TEXT, r.LAYOUT, r.LINE, r.RAW), expected=len(waiting))
+    files = work.stage(good.drop(r.WHY, r.WHEN, r.ROUNDED, r.TEXT, r.LAYOUT, r.LINE, r.RAW), expected=len(waiting))
     added = work.digests(files)
     rows = sum(int(d.partition(":")[0]) for d in added.values())
     left = keep(work, frame, names, limits, 0) if rows < len(waiting) else 0
@@ -122,7 +123,17 @@ def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
         reason="released from quarantine",
     )
     done = publish(work, change)
-    return Ingested(work.name, 0, rows, done.late_rows, left, done.closed, done.changed, notes=list(done.notes))
+    return Ingested(
+        work.name,
+        0,
+        rows,
+        done.late_rows,
+        left,
+        done.closed,
+        done.changed,
+        notes=list(done.notes),
+        row_change=RowChange(added=rows),
+    )
 
 
 def replace_span(taken: ledger_files.TakenFile, span: tuple[int, int]) -> ledger_files.TakenFile:

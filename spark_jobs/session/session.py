@@ -17,6 +17,8 @@ from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from spark_jobs.session import quiet
+
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What results depend on; set in every session, also in those that others have started.
@@ -78,7 +80,9 @@ def session(
     if local_cores(master or "local[2]"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("partwise")
-    for name, value in driver_settings(master or "local[2]", conf, jars).items():
+    settings = driver_settings(master or "local[2]", conf, jars)
+    quiet.start(settings)
+    for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

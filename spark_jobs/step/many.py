@@ -61,7 +61,7 @@ class Many:
         if self.alone:
             # A part that fails a check ends what follows it, so checked parts go one after another.
             self.single_pass = None if view.checks else view.single_pass
-        elif self.computing.pin.due.count > 1 and view.update is not None:
+        elif self.computing.pin.due.count > 1 and view.update is not None and "lifted" not in self.computing.careful:
             try:
                 self.lifted = lift(view.update.text)
             except NotLiftable:
@@ -119,6 +119,7 @@ class Many:
         """From here on part by part. `explain` cannot know of it: only Spark could tell."""
         log.info("%s: one query for many parts is not possible: %s", self.computing.view.name, why)
         self.lifted = None
+        self.computing.give_up("lifted", why)
 
     def _fits(self, rows: DataFrame) -> bool:
         handle = self.computing.own

@@ -25,7 +25,7 @@ from partwise.storage import File
 from partwise.storage import schema as schemas
 from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
-from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
+from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure
 from spark_jobs.step import read
 from spark_jobs.step.compute import Computing, QueryFailed, explained, schema_of
 from spark_jobs.step.digest import EMPTY, digests, row_count
@@ -58,6 +58,7 @@ class Work:
     holds: dict[str, Parts] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     checked: dict[int, Checked] = field(default_factory=dict)
+    certain: set[int] = field(default_factory=set)  # parts that fail in the same way however often they are tried
 
 
 def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
@@ -82,7 +83,7 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
             except (QueryFailed, storage.BadSchema) as why:
                 if is_infrastructure(why):
                     raise
-                return _all_failed(computing, held, str(why), began)
+                return _all_failed(computing, held, str(why), began, is_certain(why))
             finally:
                 computing.close()
     return None
@@ -117,8 +118,9 @@ def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
     return _report(computing, work, changed, began)
 
 
-def _all_failed(computing: Computing, held: Lease, message: str, began: float) -> Report:
+def _all_failed(computing: Computing, held: Lease, message: str, began: float, certain: bool) -> Report:
     work = Work(failed=dict.fromkeys(computing.pin.due, message))
+    work.certain = set(work.failed) if certain else set()
     _tell_failures(computing, held, work)
     return _report(computing, work, Parts(), began)
 
@@ -126,7 +128,8 @@ def _all_failed(computing: Computing, held: Lease, message: str, began: float) -
 def _tell_failures(computing: Computing, held: Lease, work: Work) -> None:
     for j, message in work.failed.items():
         kind = "check" if j in work.checked else "query"
-        computing.engine.ledger.fail(held, computing.pin, j, kind, message, computing.engine.now())
+        now, certain = computing.engine.now(), j in work.certain
+        computing.engine.ledger.fail(held, computing.pin, j, kind, message, now, certain)
     tell(computing, held, work.checked.values())
 
 
@@ -174,6 +177,8 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
 
 def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:
     known = isinstance(why, QueryFailed | storage.BadSchema)
+    if is_certain(why):
+        work.certain.add(j)
     work.failed[j] = str(why) if known else explained(why, computing.statement(j).placed)
     walk.failed(j)
 

@@ -95,7 +95,7 @@ def test_a_new_ledger_has_the_tables_of_the_program(empty_url: str, tmp_path: Pa
 def test_the_comparison_would_notice_a_forgotten_column(empty_url: str) -> None:
     ledger = open_ledger(empty_url, NOW)
     with ledger.database.changing_schema() as on:
-        on.execute(text("ALTER TABLE outbox DROP COLUMN announced"))
+        on.execute(text("ALTER TABLE careful DROP COLUMN why"))
         assert _differences(on) != []
 
 
@@ -123,9 +123,9 @@ down_revision = "{head}"
 
 
 def upgrade():
-    with op.batch_alter_table("outbox") as batch:
+    with op.batch_alter_table("careful") as batch:
         batch.add_column(sa.Column("told_to", sa.String(20)))
-    op.execute("UPDATE outbox SET told_to = 'nobody'")
+    op.execute("UPDATE careful SET told_to = 'nobody'")
     {more}
 """
 
@@ -144,7 +144,7 @@ def test_a_version_to_come_keeps_the_rows(url: str, tmp_path: Path) -> None:
     upgrade(database, _with_next(tmp_path), "9999")
     with database.changing_schema() as on:
         assert _counts(on) == before
-        assert on.execute(text("SELECT told_to FROM outbox")).scalar() == "nobody"
+        assert on.execute(text("SELECT told_to FROM careful")).scalar() == "nobody"
 
 
 def test_a_migration_that_fails_leaves_no_trace(url: str, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def command(
             open_page(where)
             return
         if name is None:
-            _all(snapshot, helpers, json, where.settings.timezone)
+            _all(where, snapshot, helpers, json, where.settings.timezone)
             return
         found = table_of(snapshot.graph, definitions, name)
         span = range_of(parts, found) if parts else Range(-FOREVER, FOREVER)
@@ -74,23 +74,53 @@ def command(
                 say(f"Delta table for other readers: {path}", "dim")
 
 
-def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
+def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     from partwise.ledger.read import reports
 
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
+    broken, again = _condition(where)
     if json:
-        as_json({"tables": [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]})
+        as_json(
+            {
+                "tables": [
+                    _table_json(row)
+                    | {"next": _next_json(snapshot, row.table)}
+                    | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
+                    for row in shown
+                ]
+            }
+        )
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]
     # Terminals are narrow: a count that is zero everywhere has no column.
     kept = [at for at, heading in enumerate(headings) if heading not in _COUNTS or any(row[at] for row in rows)]
     table([headings[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    for name, what in broken.items():
+        say(f"{name}: {what}; `partwise rebuild {name}` makes it again.", "red")
+    for name, count in again.items():
+        say(f"{name} is being made again, {plural(count, 'part')} left; `partwise rebuild {name}` goes on.", "yellow")
     for note in _notes(everything):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):
         say(f"{plural(hidden, 'generated helper')} not shown; --helpers shows them.", "dim")
+
+
+#: Of tables with more files only the log is looked at: status is asked for often.
+_FILES = 2_000
+
+
+def _condition(where: Workspace) -> tuple[dict[str, str], dict[str, int]]:
+    """Tables whose log or files are missing, and parts that are being made again."""
+    from partwise.damaged import damaged
+
+    if not where.has_ledger():
+        return {}, {}
+    with ledger_of(where, time.time(), looking=True) as ledger:
+        found = damaged(ledger, where.warehouse, most=_FILES)
+        again = {name: parts.count for name, parts in ledger.rebuilding().items()}
+    return {item.table: item.found.text() for item in found}, again
 
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
@@ -179,7 +209,7 @@ def _path(where: Workspace, name: str) -> str | None:
 
     if not where.has_ledger():
         return None
-    with ledger_of(where, time.time()) as ledger:
+    with ledger_of(where, time.time(), looking=True) as ledger:
         found = readable(ledger.database, [name], [name]).get(name)
     return None if found is None else table_path(where.warehouse, name, found.version.generation)
 

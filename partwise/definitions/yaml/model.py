@@ -52,6 +52,28 @@ def _poll(value: object) -> int:
     return 0 if value == "manual" else _seconds(value)
 
 
+def _share(value: object) -> float:
+    """`10 %` or `0.1` -> 0.1."""
+    number: object = value
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            number = float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            number = None
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+        raise PydanticCustomError("wrong-value", "expected a share such as 10 %, found {found}", {"found": value})
+    return float(number)
+
+
+_SHARE_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*%\s*$"},
+        {"type": "number", "minimum": 0, "maximum": 1},
+    ],
+    "examples": ["10 %"],
+}
+Share = Annotated[float, BeforeValidator(_share), WithJsonSchema(_SHARE_SCHEMA)]
 Duration = Annotated[int, BeforeValidator(_seconds), WithJsonSchema(_duration_schema(1))]
 Poll = Annotated[int, BeforeValidator(_poll), WithJsonSchema({"anyOf": [{"const": "manual"}, _duration_schema(1)]})]
 DurationOrZero = Annotated[int, BeforeValidator(_seconds_or_zero), WithJsonSchema(_duration_schema(0))]
@@ -119,6 +141,18 @@ _Checks: Any = Field(
     "all the same. See [checks](../checks.md).",
     examples=[[{"expect_column_values_to_not_be_null": {"column": "src"}}]],
 )
+_Key: Any = Field(
+    None,
+    description="A column, or a list of columns, by which rows are unique in a part (in all of a dimension). Checked "
+    "before a part is published, like any other check.",
+    examples=["order_id", ["src", "event_time"]],
+)
+_MaxRemoved: Any = Field(
+    None,
+    description="A delivery, a correction or a change of a watched Delta table that takes out a larger share of the rows "
+    "of a closed part (of a dimension) is held back like a failed check, until `run --accept` or a correction.",
+    examples=["10 %"],
+)
 _Description: Any = Field(None, description="One sentence for people.")
 _Owner: Any = Field(None, description="Who answers for this table.")
 _Tags: Any = Field(default_factory=list, description="Words to find it by.")
@@ -163,6 +197,8 @@ class SourceDocument(_Strict):
     poll: Poll | None = Field(
         None, description="How often Airflow looks for new data, or `manual`. Default: every 30 seconds."
     )
+    key: _Files | None = _Key
+    max_removed: Share | None = _MaxRemoved
     checks: list[dict[str, Any]] = _Checks
     owner: str | None = _Owner
     tags: list[str] = _Tags
@@ -183,6 +219,8 @@ class DimensionDocument(_Strict):
     poll: Poll | None = Field(
         None, description="How often Airflow looks for new content, or `manual`. Default: every 30 seconds."
     )
+    key: _Files | None = _Key
+    max_removed: Share | None = _MaxRemoved
     checks: list[dict[str, Any]] = _Checks
     owner: str | None = _Owner
     tags: list[str] = _Tags

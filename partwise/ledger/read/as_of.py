@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, func, select
 from partwise.ledger.database import Database, Reading
 from partwise.ledger.read.pin import Version
 from partwise.ledger.runs import existing
-from partwise.ledger.schema import catalog, due, revision, version
+from partwise.ledger.schema import catalog, due, lost, rebuild, revision, version
 from partwise.parts import Parts
 
 _SOURCES = select(catalog.c.table).where(catalog.c.kind == "source")
@@ -34,6 +34,13 @@ _BEFORE = (
     .where(version.c.table == bindparam("t"), version.c.seq < bindparam("s"))
     .order_by(version.c.seq.desc())
     .limit(1)
+)
+_LOST = select(lost.c.part).where(lost.c.table == bindparam("t"))
+_REBUILDS = select(rebuild.c.generation, rebuild.c.whole).where(rebuild.c.table == bindparam("t"))
+_HISTORY = (
+    select(version.c.generation, version.c.version)
+    .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
+    .order_by(version.c.seq.desc())
 )
 _DUE = select(due.c.lo).where(due.c.table == bindparam("t"), due.c.since <= bindparam("a")).limit(1)
 
@@ -57,19 +64,43 @@ def readable(
         found = {name: Readable(at) for name, at in known.items() if name in names}
         for name in found.keys() & set(read):
             if name in sources:
-                found[name] = Readable(known[name], _existing(r, name, moment))
+                found[name] = _source(r, name, known[name], seq, moment)
             elif known[name].generation:
                 found[name] = Readable(_whole(r, name, known[name], seq, now=moment is None))
         return found
 
 
+def _source(r: Reading, name: str, newest: Version, seq: int, moment: float | None) -> Readable:
+    kept = _before_rebuild(r, name, newest, seq) or newest
+    there = _existing(r, name, moment)
+    if kept != newest:  # its parts are those that the old table had
+        there |= Parts.single(*r.on.execute(_LOST, {"t": name}).scalars())
+    return Readable(kept, there)
+
+
 def _whole(r: Reading, name: str, newest: Version, seq: int, now: bool) -> Version:
     """A view that is built again with other columns is read as it was, until its new table has all parts."""
+    kept = _before_rebuild(r, name, newest, seq)
+    if kept is not None:
+        return kept
     began, first = r.on.execute(_BEGAN, {"t": name, "g": newest.generation}).one()
     before = r.on.execute(_BEFORE, {"t": name, "s": min(seq, first)}).one_or_none()
     # Long ago nobody knows what was due; the first commit brings all parts, unless there are hundreds.
     unfinished = r.on.execute(_DUE, {"t": name, "a": began}).first() is not None if now else newest.version == 0
     return Version(*before) if before is not None and unfinished else newest
+
+
+def _before_rebuild(r: Reading, name: str, newest: Version, seq: int) -> Version | None:
+    """What readers see of a table that is being made again, or was then: the last generation that was whole."""
+    begun = {row.generation: row for row in r.on.execute(_REBUILDS, {"t": name})}
+    if newest.generation not in begun:
+        return None
+    rows = r.on.execute(_HISTORY, {"t": name, "s": seq})
+    for row in rows:
+        found = begun.get(row.generation)
+        if found is None or (found.whole is not None and found.whole <= seq):
+            return Version(row.generation, row.version)
+    return newest  # there never was another one
 
 
 def sequence_at(r: Reading, moment: float) -> int:

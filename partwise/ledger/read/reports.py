@@ -22,7 +22,12 @@ from partwise.tables import Table
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
     have.c.table
 )
-_FAILED = select(failure.c.table, func.count()).group_by(failure.c.table)
+_FAILED = (
+    select(failure.c.table, func.count())
+    .join(catalog, catalog.c.table == failure.c.table)
+    .where(catalog.c.retired.is_(False))
+    .group_by(failure.c.table)
+)
 _LATE = select(arrival.c.table, func.sum(arrival.c.rows)).where(arrival.c.late).group_by(arrival.c.table)
 _CATALOG = select(catalog.c.table, catalog.c.updated_at, catalog.c.frozen_hits)
 _PAGE = (

@@ -23,14 +23,15 @@ from partwise.ledger.schema import (
     held_file,
     intake,
     lease,
+    lost,
     open_part,
     part,
     quarantine,
 )
-from partwise.ledger.write.due_painting import frozen_below, look_at_readers
+from partwise.ledger.write.due_painting import frozen_below, look_at_readers, paint_what_can_be_built
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Cause
-from partwise.plan.reach import EVERYTHING, buildable, first_part, inputs_exist
+from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import Graph, Table
 
 _KNOWN = select(catalog.c.table, catalog.c.definition, catalog.c.retired, catalog.c.start)
@@ -120,7 +121,8 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
         _bring_back(w, graph[name])
     for name in found.retired:
         w.on.execute(_SET.values(retired=True, defined_seq=w.seq), {"t": name})
-        w.on.execute(delete(due).where(due.c.table == name))
+        for rows in (due, failure):
+            w.on.execute(delete(rows).where(rows.c.table == name))
     known = store.graph(w)
     for name in known.order:  # in order: a restarted table's readers are looked at after it
         if name in {*found.added, *found.restarted, *found.changed} and known[name].kind == "view":
@@ -200,7 +202,7 @@ def rebuild_table(w: Writing, graph: Graph, name: str) -> None:
 def _restart(w: Writing, name: str) -> None:
     """A new generation: the old parts go, their history and versions stay for as-of reads."""
     # What a source has taken in goes with the table that held it: its files are loaded again.
-    for rows in (part, have, due, failure, open_part, intake, file, quarantine, checked, decision, held_file):
+    for rows in (part, lost, have, due, failure, open_part, intake, file, quarantine, checked, decision, held_file):
         w.on.execute(delete(rows).where(rows.c.table == name))
     w.on.execute(_SET.values(start=None, floor=None, generation=catalog.c.generation + 1), {"t": name})
 
@@ -212,16 +214,7 @@ def _begin(w: Writing, view: Table, keep_start: bool = False) -> None:
         w.on.execute(_SET.values(start=view.start.part), {"t": view.name})
     elif not existing(w, view.name) and not keep_start:
         w.on.execute(_SET.values(start=None), {"t": view.name})
-    now = settled(w, view.name)
-    start = now.start if now.start is not None else first_part(view, LedgerParts(w))
-    wanted = Parts()
-    if start is not None:
-        lowest = max(start, frozen_below(w, view, now))
-        wanted = (existing(w, view.name) | inputs_exist(view, start, EVERYTHING, LedgerParts(w))).within(
-            lowest, FOREVER
-        )
-    clear(w, view.name, EVERYTHING - wanted)
-    paint(w, view.name, wanted, Cause("definition"))
+    paint_what_can_be_built(w, view, Cause("definition"))
 
 
 def request(w: Writing, graph: Graph, table: str, parts: Parts) -> Parts:

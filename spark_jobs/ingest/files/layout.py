@@ -66,6 +66,12 @@ def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Lay
     return Layout(found.format, found.layout, found.broken)
 
 
+def undeclared(found: Found, columns: Mapping[str, str]) -> list[str]:
+    """Columns of a file that nobody declared: they are left out."""
+    known = {name.lower() for name in columns}
+    return [name for name, _ in found.layout if name and name.lower() not in known]
+
+
 def _check_keys(found: Found, columns: Mapping[str, str]) -> None:
     """Writers leave out what is NULL, so a key that is not there proves nothing; beside one that nobody declared it does."""
     have, known = {name.lower() for name, _ in found.layout}, {name.lower() for name in columns}
