@@ -35,7 +35,7 @@ def damaged(
     """
     graph, again = ledger.graph(), ledger.rebuilding()
     names = [name for name in graph.order if (only is None or name in set(only)) and name not in again]
-    at = {name: found for name in names if (found := ledger.current(name)).version is not None}
+    at = {name: here for name in names if (here := ledger.current(name)).version is not None}
     if not at:
         return []
     from partwise.storage.damage import damage  # needs delta-rs, which takes a while to import

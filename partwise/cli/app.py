@@ -166,6 +166,8 @@ _KNOWN = {
     "partwise.ledger.write.leases.Fenced": "another process took over meanwhile ({why}); nothing was recorded",
     "partwise.ledger.open.LedgerProblem": "{why}",
     "partwise.ledger.write.orphans.Foreign": "{why}",
+    "partwise.storage.table.StorageError": "{why}; `partwise status` says what is wrong with which table",
+    "_internal.DeltaError": "a Delta table cannot be read: {why}; `partwise status` says which one",
 }
 
 

@@ -13,7 +13,7 @@ from partwise.definitions.problems import Problem, did_you_mean
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import Node
-from partwise.sql.types.declared import NUMBERS, SIMPLE, bad_type, base
+from partwise.sql.types.declared import DECIMALS, MOST_DIGITS, NUMBERS, SIMPLE, bad_type, base
 
 
 def source(
@@ -156,10 +156,23 @@ def _columns(columns: dict[str, str], node: Node, report: Reporter) -> Iterator[
             yield report(at, "duplicate-column", message)
         seen[name.lower()] = name
         if (bad := bad_type(kind)) is not None:
-            hint = did_you_mean(
-                bad, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>"
+            yield report(value, "bad-type", *_bad_type(bad))
+
+
+def _bad_type(kind: str) -> tuple[str, str]:
+    """What is wrong with a type, and what to write."""
+    if base(kind) == "interval":
+        return f"{shown(kind)} cannot be stored: Delta has no intervals", "store the seconds as bigint or double"
+    if base(kind) in DECIMALS and (found := re.fullmatch(r"\w+\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", kind)):
+        if int(found[1]) > MOST_DIGITS:
+            return f"{shown(kind)} has more digits than a decimal can have", f"at most {MOST_DIGITS}: decimal(38,2)"
+        if int(found[2] or 0) > int(found[1]):
+            return (
+                f"{shown(kind)} has more digits behind the point than in all",
+                "decimal(10,2): ten in all, two behind",
             )
-            yield report(value, "bad-type", f"{shown(bad)} is not a Spark type", hint)
+    hint = did_you_mean(kind, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>")
+    return f"{shown(kind)} is not a Spark type", hint
 
 
 def _time_column(

@@ -10,6 +10,9 @@ from partwise.sources.closing import MICROS
 #: Codes of reasons, as rows carry them through Spark; 0 is a row that can be placed. The first that fits counts.
 UNREADABLE, NO_TIME, BAD_TIME, NO_CALENDAR, TOO_OLD, TOO_NEW, EXPIRED = range(1, 8)
 
+#: Rows that Spark cannot read as declared; what exactly does not fit may follow.
+UNFIT = "the row does not fit the declared columns"
+
 #: Why rows wait that may be placed later, when their time has come.
 AHEAD = "further in the future"
 
@@ -53,7 +56,7 @@ def newest_known(watermark: int | None, newest: int | None, median: int | None, 
 def reason_text(code: int, limits: Bounds, length: int, time: str) -> str:
     """One text for each reason, so that rows can be counted by it."""
     if code == UNREADABLE:
-        return "the row does not fit the declared columns"
+        return UNFIT
     if code == NO_TIME:
         return f"no event time: {time} is empty"
     if code == BAD_TIME:

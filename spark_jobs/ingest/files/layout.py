@@ -56,6 +56,11 @@ def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Lay
     missing = [name for name in columns if name.lower() not in have]
     if missing:
         there = [name for name, _ in found.layout]
+        if found.format == "csv" and len(missing) == len(columns):
+            first = ",".join(there)[:60]
+            raise BadFile(
+                f"it has no header: its first line is '{first}', but must name the columns: {','.join(columns)}"
+            )
         hint = did_you_mean(missing[0], there, f"its columns are {', '.join(there)}")
         some = f"the column {missing[0]} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
         raise BadFile(f"{some} missing; {hint}")
