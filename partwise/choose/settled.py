@@ -30,11 +30,6 @@ def settled(written: Definitions, known: Mapping[str, Settlement]) -> Definition
     )
 
 
-def is_settled(view: View, known: Mapping[str, Settlement]) -> bool:
-    """Whether the strategy was settled for this very query."""
-    return view.name in known and known[view.name].mark == view.mark
-
-
 def to_record(written: Definitions, known: Mapping[str, Settlement], kept: Mapping[str, str]) -> list[Settlement]:
     """What becomes known with these definitions: what their authors ask for, so that it stays when they no longer do,
     and how views are kept (`kept`, of those with parts) that were built before strategies were settled.
