@@ -110,7 +110,8 @@ def test_every_earlier_version_is_upgraded_with_its_rows(empty_url: str, revisio
     with ledger.database.changing_schema() as on:
         after = _counts(on)
         assert _differences(on) == []
-    assert {name: after[name] for name in before if name in after} == before
+    assert before.keys() - after.keys() <= {"outbox"}, "nobody read it"
+    assert {name: after[name] for name in before if name in after} == {n: c for n, c in before.items() if n in after}
     with ledger.database.writing(NOW) as w:
         assert w.seq == 1
 
