@@ -10,7 +10,7 @@ WORKDIR /app
 COPY requirements.in requirements.txt pyproject.toml README.md LICENSE ./
 COPY tools ./tools
 COPY partwise/__init__.py ./partwise/
-RUN sh tools/setup.sh && rm -rf /root/.cache
+RUN OBJECT_STORE=1 sh tools/setup.sh && rm -rf /root/.cache
 COPY partwise ./partwise
 COPY spark_jobs ./spark_jobs
 COPY plugins ./plugins

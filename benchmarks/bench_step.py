@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from partwise import storage
-from partwise.definitions import load
+from partwise.compile.load import load
 from partwise.ledger.open import open_ledger
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
@@ -56,7 +56,7 @@ def rows(spark: SparkSession, parts: int, size: int) -> object:
     )
 
 
-def prepared(spark: SparkSession, at: Path, query: str, parts: int, size: int) -> Engine:
+def prepared(spark: SparkSession, at: Path, query: str, parts: int, size: int, warehouse: str | None = None) -> Engine:
     """A workspace whose source has all its parts, and whose view has none."""
     (at / "view_defs").mkdir(parents=True)
     text = query.format(m="m[j]")
@@ -65,7 +65,7 @@ def prepared(spark: SparkSession, at: Path, query: str, parts: int, size: int) -
     assert definitions.ok, [str(p) for p in definitions.problems]
     ledger = open_ledger(f"sqlite:///{at / 'ledger.db'}", 0.0)
     ledger.define(definitions.graph(), 0.0)
-    engine = Engine(spark, ledger, definitions, str(at / "warehouse"))
+    engine = Engine(spark, ledger, definitions, warehouse or str(at / "warehouse"))
     with engine.leased("m") as held:
         source = definitions.usable["m"]
         handle = storage.create(engine.path("m", 0), schemas.of(dict(source.columns)))

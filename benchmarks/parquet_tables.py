@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from partwise.compile import GeneratedView
 from partwise.sql import FoundReference, find, splice
-from partwise.storage.unique import unique_in_files
+from partwise.storage.query import parquet
+from partwise.storage.unique import unique_in
 
 
 class Tables:
@@ -39,7 +40,9 @@ class Tables:
             low, high = found.reference.requires(part)
             paths = [str(path) for p in range(low, high + 1) if (path := self.path(found.table, p)).exists()]
             view = f"{found.table}_{low}_to_{high}"
-            self.spark.read.parquet(*paths).createOrReplaceTempView(view)
+            # With the column `part`, which queries may name.
+            rows = self.spark.read.option("basePath", str(self.at / found.table)).parquet(*paths)
+            rows.createOrReplaceTempView(view)
             return view
 
         began = time.perf_counter()
@@ -55,7 +58,7 @@ class Tables:
     def _unique(self, view: GeneratedView, part: int) -> bool | None:
         source = next(f for f in find(view.unique_update or "").parts if f.table != view.name)
         files = [str(path) for path in self.path(source.table, part).glob("*.parquet")]
-        return unique_in_files(files, view.unique_by)
+        return unique_in(parquet(files), view.unique_by)
 
     def first(self, view: GeneratedView, part: int) -> float:
         return self.run(view.initialize or view.update, part, view.name, "i" if view.initialize else "j")

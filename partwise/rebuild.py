@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from partwise.definitions import Definitions, Dimension, Source
+from partwise.compile.program import Program
+from partwise.definitions import Dimension, Source
 from partwise.ledger.catalog import settled
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.records.files import files_of
@@ -40,7 +41,7 @@ class Preview:
         }
 
 
-def preview(ledger: Ledger, workspace: Workspace, definitions: Definitions, table: Table) -> Preview:
+def preview(ledger: Ledger, workspace: Workspace, definitions: Program, table: Table) -> Preview:
     with ledger.database.reading() as r:
         left = lost_parts(r, table.name)
         if left:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from partwise.object_store import Store, is_remote, looks_like_a_key, wrong_endpoint, wrong_url
 from partwise.parts import BadTime, seconds
 
 FILE = "partwise.yaml"
@@ -51,6 +52,8 @@ class Airflow:
 class Settings:
     """Paths are relative to the workspace. `timezone` is for display only: parts are UTC.
 
+    `warehouse` and `landing` may be in an object store (`s3://bucket/folder`); `store` says where that is, off AWS.
+
     `history`: as-of reads reach back so far; what only older ones would need is removed by upkeep.
     A step computes at most `chunk_parts` parts, and one query of it reads about `chunk_rows` rows: a year of history
     does not need the memory of a year.
@@ -62,6 +65,7 @@ class Settings:
     ledger: str = "sqlite:///ledger.db"
     spark: Spark = Spark()
     airflow: Airflow = Airflow()
+    store: Store = field(default_factory=Store)
     timezone: str = "UTC"
     history: str = "7 days"
     chunk_parts: int = 1_000
@@ -76,12 +80,17 @@ class Settings:
 _GROUPS: dict[str, tuple[str, ...]] = {
     "spark": ("master", "remote", "engine", "conf"),
     "airflow": ("url", "username", "password"),
+    "store": ("endpoint", "region"),
 }
+_KINDS: dict[str, type[Spark | Airflow | Store]] = {"spark": Spark, "airflow": Airflow, "store": Store}
 _TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history")
 _NUMBERS = ("chunk_parts", "chunk_rows")
 _EXAMPLES = {
     "spark": "spark: {master: 'local[*]'}",
     "airflow": "airflow: {url: http://localhost:8080}",
+    "store": "store: {endpoint: http://minio:9000}",
+    "endpoint": "endpoint: http://minio:9000",
+    "region": "region: eu-central-1",
     "conf": "conf: {spark.sql.shuffle.partitions: 8}",
     "ledger": "ledger: sqlite:///ledger.db",
     "history": "history: 7 days",
@@ -151,13 +160,18 @@ def _parse(file: Path) -> dict[str, Any]:
     return raw
 
 
-def _group(file: Path, name: str, value: object) -> Spark | Airflow:
+def _group(file: Path, name: str, value: object) -> Spark | Airflow | Store:
     if value is None:
         value = {}
     if not isinstance(value, dict):
         raise BadSetting(f"{file}: {name} is {_shown(value)}; expected a map, for example {_EXAMPLES[name]}")
     found: dict[str, Any] = {}
     for key, inner in value.items():
+        if name == "store" and key not in _GROUPS[name] and looks_like_a_key(str(key)):
+            raise BadSetting(
+                f"{file}: store.{key}: keys are not kept in this file; give them by AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY, or by a profile (AWS_PROFILE)"
+            )
         if key not in _GROUPS[name]:
             raise BadSetting(f"{file}: there is no setting {name}.{key}{_meant(str(key), _GROUPS[name])}")
         if key == "conf":
@@ -166,7 +180,7 @@ def _group(file: Path, name: str, value: object) -> Spark | Airflow:
             found[key] = {str(k): _plain(v) for k, v in inner.items()}
         else:
             found[key] = _text(f"{file}: {name}.{key}", inner, key)
-    return Spark(**found) if name == "spark" else Airflow(**found)
+    return _KINDS[name](**found)
 
 
 def _override(settings: Settings, environment: Mapping[str, str]) -> Settings:
@@ -202,6 +216,13 @@ def _checked(settings: Settings, where: str) -> Settings:
         raise BadSetting(f"{where}: spark.master and spark.remote exclude each other; keep one of them")
     if settings.spark.engine not in (None, "connect", "submit"):
         raise BadSetting(f"{where}: spark.engine is {settings.spark.engine!r}; write connect or submit")
+    for name in ("warehouse", "landing"):
+        if wrong := wrong_url(getattr(settings, name)):
+            raise BadSetting(f"{where}: {name} is {getattr(settings, name)!r}; {wrong}")
+    if settings.store.endpoint and (wrong := wrong_endpoint(settings.store.endpoint)):
+        raise BadSetting(f"{where}: store.endpoint is {settings.store.endpoint!r}; {wrong}")
+    if is_remote(settings.definitions):
+        raise BadSetting(f"{where}: definitions is {settings.definitions!r}; definitions are kept in a folder")
     try:
         ZoneInfo(settings.timezone)
     except (ValueError, OSError, KeyError):

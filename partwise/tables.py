@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from partwise.parts import Reference
+from partwise.plan.refresh import Refresh
 
 Kind = Literal["source", "dimension", "view"]
 
@@ -56,6 +57,7 @@ class Table:
     helper_of: str | None = None
     optional: tuple[str, ...] = ()
     checks: str = ""  # a mark of its checks; parts that failed are tried again when it changes
+    refresh: Refresh | None = None  # when ready parts are computed; None: at once
 
     @property
     def self_references(self) -> tuple[Reference, ...]:
@@ -65,6 +67,11 @@ class Table:
     def partitioned_inputs(self) -> tuple[Input, ...]:
         """What UPDATE reads of other partitioned tables. A view needs one: it tells which parts there are."""
         return tuple(i for i in self.inputs if i.table != self.name and i.reference is not None)
+
+    @property
+    def family(self) -> str:
+        """The view that a generated helper serves, else the table itself: a refresh policy holds for all of them."""
+        return self.helper_of or self.name
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -129,6 +136,19 @@ class Graph:
     @cached_property
     def rank(self) -> Mapping[str, int]:
         return {name: at for at, name in enumerate(self.order)}
+
+    @cached_property
+    def behind(self) -> Mapping[str, float]:
+        """Seconds that refresh policies may keep each table behind its sources: the sum along the longest path."""
+        found: dict[str, float] = {}
+        for name in self.order:
+            table = self.tables[name]
+            own = 0.0 if table.refresh is None else table.refresh.longest
+            above = [(other, found.get(other, 0.0)) for other in table.input_names]
+            # Helpers of a view are refreshed with it: the policy counts once.
+            same = {other for other, _ in above if other in self.tables and self.tables[other].family == table.family}
+            found[name] = max((late + (0.0 if other in same else own) for other, late in above), default=own)
+        return found
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """These tables and everything they are computed from."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from partwise import object_store
 from partwise.settings import FILE, BadSetting, Settings, read_settings
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.tables import Graph
 
@@ -44,6 +45,23 @@ class Workspace:
         return self.locate(self.settings.warehouse)
 
     @property
+    def in_object_store(self) -> bool:
+        """Whether Spark needs the connector: tables or landing files are there, or `store` says that something is."""
+        settings = self.settings
+        return (
+            any(map(object_store.is_s3, (settings.warehouse, settings.landing)))
+            or settings.store != object_store.Store()
+        )
+
+    @property
+    def spark_conf(self) -> dict[str, str]:
+        """Settings for a Spark driver: what the object store needs, and what the user wrote."""
+        found = dict(self.settings.spark.conf)
+        if not self.in_object_store:
+            return found
+        return object_store.spark_settings(object_store.access(self.settings.store, os.environ)) | found
+
+    @property
     def ledger_url(self) -> str:
         """The ledger's URL; the path of an SQLite file is relative to the workspace."""
         url = self.settings.ledger
@@ -65,9 +83,9 @@ class Workspace:
             path = f"{landing.rstrip('/')}{slash}{rest}"
         return path if "://" in path else str(self.folder.absolute() / path)
 
-    def load(self) -> Definitions:
+    def load(self) -> Program:
         """The definitions, with all of their problems. Never raises."""
-        from partwise.definitions import load
+        from partwise.compile.load import load
 
         return load(_near(self.definitions_folder))
 
@@ -106,13 +124,13 @@ class Workspace:
         prefix, slashes, path = self.ledger_url.partition(":///")
         return not (slashes and prefix.startswith("sqlite") and path and not Path(path).exists())
 
-    def definitions(self, ledger: Ledger) -> Definitions:
+    def definitions(self, ledger: Ledger) -> Program:
         """The definitions as they run here: how windows are kept is settled in the ledger."""
         from partwise.choose.settled import settled
 
         return settled(self.load(), ledger.strategies())
 
-    def take_over(self, ledger: Ledger, written: Definitions, now: float) -> Definitions:
+    def take_over(self, ledger: Ledger, written: Program, now: float) -> Program:
         """Let the ledger know the definitions as they are written now. Returns them as they run here."""
         from partwise.choose.settled import as_kept, settled, to_record
         from partwise.ledger.records.strategies import SettledMeanwhile, settlements
@@ -129,7 +147,7 @@ class Workspace:
                 continue
 
 
-def not_to_retire(known: Graph, definitions: Definitions) -> frozenset[str]:
+def not_to_retire(known: Graph, definitions: Program) -> frozenset[str]:
     """Tables of the ledger that are not usable just now, but were not removed by their owner either.
 
     A file that cannot be read may have held any of them: while there is an error, nothing is retired but helpers
@@ -152,7 +170,9 @@ def open_workspace(
         folder = find(given, environment, here or Path.cwd())
     except FileNotFoundError:
         raise NoWorkspace("The folder you are in does not exist any more; go to another one.") from None
-    return Workspace(folder, read_settings(folder / FILE, environment))
+    settings = read_settings(folder / FILE, environment)
+    object_store.remember(settings.store, settings.warehouse, settings.landing)
+    return Workspace(folder, settings)
 
 
 def find(given: str | None, environment: Mapping[str, str], here: Path) -> Path:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from partwise import storage
 from partwise.choose.settled import settled
-from partwise.definitions import Definition, Definitions
+from partwise.compile.program import Program, ProgramTable
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
 from partwise.ledger.records.strategies import Settlement
@@ -37,7 +37,7 @@ class Engine:
 
     spark: SparkSession
     ledger: Ledger
-    definitions: Definitions
+    definitions: Program
     warehouse: str
     now: Callable[[], float] = time.time
     holder: str = field(default_factory=who)
@@ -51,7 +51,7 @@ class Engine:
         """Go on with windows kept as the ledger says now."""
         self.definitions = settled(self.definitions, self.ledger.strategies() if known is None else known)
 
-    def definition(self, name: str) -> Definition:
+    def definition(self, name: str) -> ProgramTable:
         return self.definitions.usable[name]
 
     def path(self, table: str, generation: int) -> str:

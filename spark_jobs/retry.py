@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from partwise.object_store import explained, meaning
+from partwise.storage.errors import StoreProblem
+
 _T = TypeVar("_T")
 
 #: Whatever Spark may raise. The second is a Java exception that PySpark has no class for: a task that failed for
@@ -43,7 +46,7 @@ def is_infrastructure(why: BaseException | None) -> bool:
     while why is not None:
         if type(why).__name__ == "RetriesExceeded" or type(why).__module__.partition(".")[0] == "grpc":
             return True
-        if isinstance(why, SPARK_ERRORS) and _says_so(why):
+        if isinstance(why, StoreProblem) or (isinstance(why, SPARK_ERRORS) and _says_so(why)):
             return True
         why = why.__cause__
     return False
@@ -52,7 +55,13 @@ def is_infrastructure(why: BaseException | None) -> bool:
 def _says_so(why: PySparkException | Py4JJavaError) -> bool:
     code = getattr(getattr(why, "_grpc_status_code", None), "name", "")
     condition = (why.getCondition() if isinstance(why, PySparkException) else None) or ""
-    return code in _CODES or condition.startswith(_CLASSES) or any(text in str(why) for text in _TEXTS)
+    text = str(why)
+    return code in _CODES or condition.startswith(_CLASSES) or any(one in text for one in _TEXTS) or _store_said(text)
+
+
+def _store_said(text: str) -> bool:
+    """Whether Hadoop's connector could not reach the object store: that says nothing about the query."""
+    return "s3a" in text and meaning(text) is not None
 
 
 def is_certain(why: BaseException | None) -> bool:
@@ -85,10 +94,19 @@ def patiently(work: Callable[[], _T]) -> _T:
 
 def told(why: Exception) -> str:
     """One or two sentences for people, whatever went wrong."""
+    if isinstance(why, SPARK_ERRORS) and _store_said(str(why)):
+        return explained(_bucket_in(str(why)), str(why))
+    if isinstance(why, StoreProblem):
+        return str(why)
     if isinstance(why, SPARK_ERRORS) or is_infrastructure(why):
         text = message_of(why).split("\n")[0][:500]
         return f"Spark was not there, or was lost: {text}" if is_infrastructure(why) else text
     return str(why) or type(why).__name__
+
+
+def _bucket_in(text: str) -> str:
+    found = re.search(r"s3a://([^/\s:;,]+)", text)
+    return f"s3://{found[1]}" if found else "s3://"
 
 
 def message_of(why: Exception) -> str:

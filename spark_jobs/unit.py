@@ -13,7 +13,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from partwise import storage
-from partwise.definitions import Definitions, Dimension, Source
+from partwise.compile.program import Program
+from partwise.definitions import Dimension, Source
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.runs import existing
@@ -38,7 +39,7 @@ class Outcome:
         return not self.differences
 
 
-def run_case(spark: SparkSession, definitions: Definitions, case: Case) -> Outcome:
+def run_case(spark: SparkSession, definitions: Program, case: Case) -> Outcome:
     """Deliver, run, deliver late rows, run again, compare."""
     with TemporaryDirectory(prefix="partwise-test-") as folder:
         ledger = open_ledger(f"sqlite:///{folder}/ledger.db", 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--histories", type=int, default=1000, help="how many random histories are simulated")
-    parser.addoption("--spark-histories", type=int, default=30, help="how many random histories run on real Spark")
+    parser.addoption("--spark-histories", type=int, default=9, help="how many random histories run on real Spark")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order; the same for a seed")
     parser.addoption("--soak", type=float, default=0, help="how many minutes the soak test runs; 0: not at all")
     parser.addoption(
         "--spark-remote",
@@ -33,6 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (seed := config.getoption("--shuffle")) is not None:
+        random.Random(seed).shuffle(items)
     if config.getoption("--spark-remote"):
         for item in items:
             if item.get_closest_marker("own_process"):

@@ -153,6 +153,31 @@ def test_all_who_touch_tables_have_them_at_the_same_place() -> None:
     assert used == set(RAW["volumes"])
 
 
+def test_the_object_store_is_an_option_that_all_who_touch_tables_know() -> None:
+    """Without it nothing changes; with it the driver and its executors get the same address and key as everybody."""
+    assert SERVICES["object-store"]["profiles"] == ["object-store"]
+    assert not [name for name, s in SERVICES.items() if "object-store" in s.get("depends_on", {})]
+    assert SERVICES["scheduler"]["environment"]["PARTWISE_WAREHOUSE"] == "/warehouse"
+    chosen = {"WAREHOUSE": "s3://lake/warehouse", "STORE_ENDPOINT": "http://object-store:9000"}
+    found = read(GIVEN | chosen)["services"]
+    for name in ("scheduler", "api-server", "spark-connect"):
+        settings = read_settings(Path("none.yaml"), found[name]["environment"])
+        assert (settings.warehouse, settings.store.endpoint) == tuple(chosen.values()), name
+    keys = [{"path": ".env.store", "required": False}]
+    for name in (*(set(OURS) - {"spark-master"}), "object-store"):
+        assert SERVICES[name]["env_file"] == keys, name
+
+
+def test_the_key_of_the_store_is_made_once_and_private(tmp_path: Path) -> None:
+    file = tmp_path / ".env.store"
+    command = [sys.executable, str(ROOT / "tools/compose_env.py"), "--object-store", str(file)]
+    subprocess.run(command, check=True, capture_output=True)
+    made = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    assert made["AWS_SECRET_ACCESS_KEY"] == made["MINIO_ROOT_PASSWORD"]
+    assert len(made["AWS_SECRET_ACCESS_KEY"]) >= 16
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_image_is_built_from_files_that_exist() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     copied = [word for line in re.findall(r"^COPY (.+) \S+$", dockerfile, re.MULTILINE) for word in line.split()]

@@ -1,5 +1,6 @@
 """The project around the code: one way in, everything pinned, nothing of one machine in it."""
 
+import importlib.metadata
 import os
 import re
 import shutil
@@ -82,6 +83,14 @@ def test_versions_that_must_match_do() -> None:
     spark = ".".join(PINS["pyspark"].split(".")[:2])
     assert f"io.delta:delta-spark_{spark}_2.13:{PINS['delta-spark']}" in jars
     assert set(re.findall(r"^io\.delta:[^:]+:(\S+)", jars, re.MULTILINE)) == {PINS["delta-spark"]}
+
+
+def test_the_connector_for_object_stores_is_of_sparks_hadoop() -> None:
+    own = importlib.metadata.distribution("pyspark").locate_file("pyspark/jars")
+    [hadoop] = Path(str(own)).glob("hadoop-client-api-*.jar")
+    jars = (ROOT / "tools/jars_object_store.txt").read_text()
+    assert f"org.apache.hadoop:hadoop-aws:{hadoop.stem.rpartition('-')[2]} " in jars
+    assert len(set(re.findall(r"^software\.amazon\.awssdk:[^:]+:(\S+)", jars, re.MULTILINE))) == 1
 
 
 def tracked() -> list[Path]:

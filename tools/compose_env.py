@@ -1,5 +1,8 @@
 """Writes `.env` for docker compose: passwords and keys, generated here, readable by their owner alone.
 
+With `--object-store` it writes `.env.store` instead: the key of the S3 server in the profile `object-store`. For a store of
+your own, write AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY into that file yourself.
+
 Needs nothing but Python. An existing file is left as it is.
 """
 
@@ -19,17 +22,36 @@ WHAT = {
 }
 
 
-def main(file: Path = ENV) -> int:
+STORE = ENV.with_name(".env.store")
+
+
+def store_keys() -> dict[str, str]:
+    """The server's own key is the one that everybody uses: it serves this project alone."""
+    name, secret = "partwise", secrets.token_urlsafe(32)
+    return {
+        "AWS_ACCESS_KEY_ID": name,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "MINIO_ROOT_USER": name,
+        "MINIO_ROOT_PASSWORD": secret,
+    }
+
+
+def main(arguments: list[str]) -> int:
+    store = "--object-store" in arguments
+    named = [Path(word) for word in arguments if not word.startswith("--")]
+    file = named[0] if named else STORE if store else ENV
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         print(f"{file} is there already; nothing was changed.")
         return 0
     with open(descriptor, "w", encoding="utf-8") as output:
-        output.writelines(f"{name}={make()}\n" for name, make in WHAT.items())
-    print(f"{file} written. The user is admin, the password AIRFLOW_ADMIN_PASSWORD in it.")
+        made = store_keys() if store else {name: make() for name, make in WHAT.items()}
+        output.writelines(f"{name}={value}\n" for name, value in made.items())
+    user = "partwise, the key AWS_SECRET_ACCESS_KEY" if store else "admin, the password AIRFLOW_ADMIN_PASSWORD"
+    print(f"{file} written. The user is {user} in it.")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

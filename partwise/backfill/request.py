@@ -115,6 +115,9 @@ def ask(world: World, name: str, span: Range, upstream: bool = False) -> Asked:
         if waiting and table.helper_of == name and table.repair == "manual":
             # A view that people repair, and the helpers that were generated for it, are one thing to them.
             requested[other] = requested.get(other, Parts()) | waiting
+        elif waiting and table.refresh is not None:
+            # What is requested does not wait for refresh policies, neither does what it needs.
+            requested[other] = requested.get(other, Parts()) | waiting
         elif waiting:
             first[other] = waiting
     return Asked(name, span, requested, first, moved.starts, tuple(_notes(world, name, span, parts, moved)))

@@ -1,7 +1,7 @@
-"""Definitions as they run here: windows kept in the way that the ledger has settled.
+"""The program as it runs here: windows kept in the way that the ledger has settled.
 
 Files say what a view means; how a window is kept depends on how many rows and groups there are, which only the ledger
-knows. Nothing here asks the world: settlements go in, definitions come out.
+knows. Nothing here asks the world: settlements go in, a program comes out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from partwise.choose.window import has_grown
 from partwise.compile.model import Choice
-from partwise.definitions.definitions import Definitions, View
+from partwise.compile.program import CompiledView, Program
 from partwise.ledger.database import Reading
 from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, usual_rows
 from partwise.tables import Graph
@@ -20,24 +20,22 @@ ASKED = "it was asked for by a line that is gone"
 FOUND = "it was so when it was looked at, and parts had been built"
 
 
-def settled(written: Definitions, known: Mapping[str, Settlement]) -> Definitions:
-    """These definitions with windows kept as the ledger says.
+def settled(program: Program, known: Mapping[str, Settlement]) -> Program:
+    """This program with windows kept as the ledger says.
 
     One that was settled for another query stays until it is settled anew: nothing is gained by another way meanwhile.
     """
-    return written.with_strategies(
-        {view: Choice(item.strategy, item.why) for view, item in known.items() if view in written.tables}  # type: ignore[arg-type]
-    )
+    return program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
 
 
-def to_record(written: Definitions, known: Mapping[str, Settlement], kept: Mapping[str, str]) -> list[Settlement]:
-    """What becomes known with these definitions: what their authors ask for, so that it stays when they no longer do,
+def to_record(program: Program, known: Mapping[str, Settlement], kept: Mapping[str, str]) -> list[Settlement]:
+    """What becomes known with this program: what their authors ask for, so that it stays when they no longer do,
     and how views are kept (`kept`, of those with parts) that were built before strategies were settled.
     """
     found = []
-    for view in windows(written):
-        if view.strategy != "auto":
-            item = Settlement(view.name, view.strategy, view.mark, ASKED)
+    for view in windows(program):
+        if not view.is_free:
+            item = Settlement(view.name, view.written.strategy, view.mark, ASKED)
         elif view.name not in known and view.name in kept:
             item = Settlement(view.name, kept[view.name], view.mark, FOUND)
         else:
@@ -48,26 +46,27 @@ def to_record(written: Definitions, known: Mapping[str, Settlement], kept: Mappi
     return found
 
 
-def as_kept(r: Reading, graph: Graph, written: Definitions, known: Mapping[str, Settlement]) -> dict[str, str]:
+def as_kept(r: Reading, graph: Graph, program: Program, known: Mapping[str, Settlement]) -> dict[str, str]:
     """How the ledger's tables keep windows of which it does not say so, where that is not what the query alone says.
 
     They were built before strategies were settled, or asked for by a line that is gone: nothing is built again for that.
     """
     found = {}
-    for view in windows(written):
-        if view.strategy == "auto" and view.name not in known and view.name in graph.tables and view.chosen:
+    for view in windows(program):
+        chosen = program.choice(view.name)
+        if view.is_free and view.name not in known and view.name in graph.tables and chosen:
             way = kept_as(graph, view.name)
-            if way != view.chosen.strategy and view.way(way) is not None and is_built(r, graph, view.name):
+            if way != chosen.strategy and view.can(way) and is_built(r, graph, view.name):
                 found[view.name] = way
     return found
 
 
-def to_count_again(r: Reading, definitions: Definitions) -> dict[str, tuple[int | None, int]]:
+def to_count_again(r: Reading, program: Program) -> dict[str, tuple[int | None, int]]:
     """Windows whose input has grown or shrunk since they were settled: rows in a part of it then and now, by view."""
     known, found = settlements(r), {}
-    for view in windows(definitions):
+    for view in windows(program):
         item = known.get(view.name)
-        if item is None or item.again or item.mark != view.mark or view.strategy != "auto" or view.shape is None:
+        if item is None or item.again or item.mark != view.mark or not view.is_free or view.shape is None:
             continue
         now = usual_rows(r, view.shape.table)
         if now is not None and has_grown(item.rows, now):
@@ -75,7 +74,7 @@ def to_count_again(r: Reading, definitions: Definitions) -> dict[str, tuple[int 
     return found
 
 
-def windows(written: Definitions) -> list[View]:
-    """Usable views that can be kept in several ways."""
-    usable = written.usable
-    return [v for name, v in written.tables.items() if isinstance(v, View) and v.variants and name in usable]
+def windows(program: Program) -> list[CompiledView]:
+    """Usable views that can be kept in several ways, in the order in which they are defined."""
+    views = (program.views[name] for name in program.tables if name in program.views and name in program.usable)
+    return [view for view in views if view.shape is not None]

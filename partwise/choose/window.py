@@ -4,6 +4,8 @@
 - subtract: a rolling row per group, previous + new pane - pane that left. Reads rows + 3 x groups, writes one
   table more. Only for exact aggregates; others in the same query are merged.
 - recompute: reads all rows of the window. No helper at all, so nothing to write besides the result.
+- last: for SELECT DISTINCT, the part in which each row was last seen. Reads the new pane, the one that left and the rows
+  of the helper, and writes that.
 
 What each costs was measured (docs/benchmarks/patterns_and_windows.md) and is told here in rows: to read one row of few
 groups is 1.
@@ -45,6 +47,13 @@ def costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[Strategy, 
     return {strategy: round(cost) for strategy, cost in found.items()}  # type: ignore[misc]
 
 
+def distinct_costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[Strategy, int]:
+    """Of one new part of SELECT DISTINCT. `rows` of one pane, `groups` different ones in a window."""
+    read = 1 + SCATTERED * min(1.0, groups / max(1, rows * panes))
+    kept = TABLE + read * (2 * per_slide * rows + groups) + WRITTEN * groups
+    return {"recompute": round(read * panes * rows), "last": round(kept)}
+
+
 def possible(splits: Sequence[Split], panes: int, per_slide: int) -> tuple[Strategy, ...]:
     """Ways to keep a window of which one may be better than another. The first one is always possible."""
     if panes <= per_slide or not all(s.mergeable for s in splits):
@@ -57,6 +66,10 @@ def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int,
     stuck = [s.why for s in splits if not s.mergeable]
     rollable = panes > per_slide and any(s.exact for s in splits)
     if view.strategy is not None:
+        if view.strategy not in ("merge", "subtract", "recompute"):
+            why = "it is for SELECT DISTINCT and for several streams"
+            what = f"strategy {view.strategy} is not possible: {why}"
+            raise TranslationError(Problem(offset, "bad-strategy", what, "merge, subtract and recompute are"))
         if view.strategy != "recompute" and stuck:
             raise TranslationError(
                 Problem(offset, "bad-strategy", f"strategy {view.strategy} is not possible: {stuck[0]}", "recompute is")
@@ -78,9 +91,7 @@ def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int,
 
 def is_worth_it(shape: WindowShape, rows: int, groups: int | None, present: str) -> bool:
     """Whether the cheapest strategy costs so much less than the present one that changing to it pays."""
-    known = groups if groups is not None else rows * shape.ratio // 10
-    every = costs(shape.panes, shape.per_slide, rows * shape.ratio, known)
-    now = next(cost for strategy, cost in every.items() if strategy == present)
+    now = next(cost for strategy, cost in _every(shape, rows, groups).items() if strategy == present)
     return min(costs_of(shape, rows, groups).values()) < WORTH_IT * now
 
 
@@ -99,18 +110,26 @@ def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:
     found = costs_of(shape, rows, groups)
     best = min(found, key=lambda strategy: found[strategy])
     about = f"about {rows * shape.ratio * shape.panes:,} rows in a window" + (
-        f", {groups:,} groups in a pane" if groups is not None else ""
+        f", {groups:,} groups in a {'pane' if shape.counted == 'merge' else 'window'}" if groups is not None else ""
     )
     why = {
         "recompute": "reading them costs less than keeping helpers",
         "merge": "its panes hold far fewer",
         "subtract": "a rolling row per group costs less than reading the window",
+        "last": "keeping when each was last seen costs less than reading the window",
     }[best]
     return Choice(best, f"{about}: {why}")
 
 
 def costs_of(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
     """Of the strategies that counts may choose: to subtract only a part of the aggregates never pays."""
-    in_pane = rows * shape.ratio
-    found = costs(shape.panes, shape.per_slide, in_pane, groups if groups is not None else in_pane // 10)
+    found = _every(shape, rows, groups)
     return found if shape.rolls else {s: cost for s, cost in found.items() if s != "subtract"}
+
+
+def _every(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
+    in_pane = rows * shape.ratio
+    if shape.counted == "last":
+        in_window = groups if groups is not None else in_pane * shape.panes // 10
+        return distinct_costs(shape.panes, shape.per_slide, in_pane, in_window)
+    return costs(shape.panes, shape.per_slide, in_pane, groups if groups is not None else in_pane // 10)

@@ -13,12 +13,12 @@ from partwise.tables import DIMENSION_PART
 
 if TYPE_CHECKING:
     from partwise.checks.results import Kept, Result
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.tables import Table
 
 
-def accept(ledger: Ledger, definitions: Definitions, name: str, part: str) -> tuple[Table, Parts, str]:
+def accept(ledger: Ledger, definitions: Program, name: str, part: str) -> tuple[Table, Parts, str]:
     """Let parts through as they failed; what was accepted, and by whom."""
     from partwise.ledger.records import checks
 

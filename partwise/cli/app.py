@@ -25,6 +25,8 @@ from partwise.cli.stop import Stop
 
 #: Packages with commands. The command line stands above all layers: it knows folders, and imports what is called.
 COMMANDS = ("partwise.cli.commands", "spark_jobs.commands", "plugins.commands")
+#: Options that may be given a value, but need none. Typer knows no such options.
+_WITHOUT_VALUE = {"--settled": "--settled=newest"}
 _MARKUP = None  # plain help: rich's would cost every call with a wrong option a tenth of a second
 
 
@@ -131,8 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit: 0 = fine, 1 = problems found, 2 = wrong use. People never see a traceback."""
     # Imports make many objects and no garbage: to look for some after every 700 new ones is a tenth of a short command.
     gc.set_threshold(50_000, 20, 20)
+    words = [_WITHOUT_VALUE.get(word, word) for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
-        typer.main.get_command(app)(args=arguments, prog_name="partwise")
+        typer.main.get_command(app)(args=words, prog_name="partwise")
     except Stop as why:
         _say(str(why))
         sys.exit(why.code)
@@ -165,8 +168,9 @@ _KNOWN = {
     "partwise.ledger.write.leases.Busy": "{why}; try again when that is done",
     "partwise.ledger.write.leases.Fenced": "another process took over meanwhile ({why}); nothing was recorded",
     "partwise.ledger.open.LedgerProblem": "{why}",
+    "partwise.storage.errors.StoreProblem": "{why}",
     "partwise.ledger.write.orphans.Foreign": "{why}",
-    "partwise.storage.table.StorageError": "{why}; `partwise status` says what is wrong with which table",
+    "partwise.storage.errors.StorageError": "{why}; `partwise status` says what is wrong with which table",
     "_internal.DeltaError": "a Delta table cannot be read: {why}; `partwise status` says which one",
 }
 

@@ -19,7 +19,7 @@ from partwise.parts import BadTime, Range, parse_moment, parse_part, parse_range
 from partwise.workspace import BadSetting, NoWorkspace, Workspace, not_to_retire, open_workspace
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Graph, Table
@@ -51,7 +51,7 @@ def workspace_with(path: Path, given: str | None) -> Workspace | None:
     return None
 
 
-def definitions_of(workspace: Workspace, quiet: bool = False) -> Definitions:
+def definitions_of(workspace: Workspace, quiet: bool = False) -> Program:
     """The definitions; problems are counted on stderr, and what is fine goes on."""
     found = workspace.load()
     folder = workspace.definitions_folder
@@ -84,7 +84,7 @@ def ledger_of(workspace: Workspace, now: float, looking: bool = False) -> Iterat
 
 
 @contextmanager
-def snapshot_of(workspace: Workspace, definitions: Definitions, now: float | None = None) -> Iterator[Snapshot]:
+def snapshot_of(workspace: Workspace, definitions: Program, now: float | None = None) -> Iterator[Snapshot]:
     """The ledger as of now with the definitions as they are now. Nothing is written, not even a new ledger."""
     from partwise.ledger.open import in_memory
     from partwise.ledger.read.snapshot import as_defined
@@ -103,7 +103,7 @@ def snapshot_of(workspace: Workspace, definitions: Definitions, now: float | Non
             yield snapshot
 
 
-def table_of(graph: Graph, definitions: Definitions, name: str, *kinds: str) -> Table:
+def table_of(graph: Graph, definitions: Program, name: str, *kinds: str) -> Table:
     """The table that is meant; upper and lower case are the same, as in SQL."""
     names = {table.lower(): table for table in graph.tables}
     found = names.get(name.lower())

@@ -1,4 +1,4 @@
-"""A fingerprint of what a definition means. When it changes, the parts of the table are stale.
+"""A fingerprint of what a table means. When it changes, the parts of the table are stale.
 
 In: everything that decides the content of a part. Out: checks, description, owner, tags, retention,
 how and when it runs. Comments, white space and the case of key words do not count.
@@ -11,19 +11,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from partwise.compile.program import ProgramTable, Runnable
 from partwise.definitions.definitions import Definition, Dimension, Source, View
 
 #: Part of every fingerprint. Raise it if the same definition starts to mean something else.
 _MEANING = 1
 
 
-def fingerprint(definition: Definition, tables: Mapping[str, Definition]) -> str:
+def fingerprint(definition: ProgramTable, tables: Mapping[str, Definition | Runnable]) -> str:
     """`tables` by lower-case name: the kinds and part lengths of inputs count, too."""
     text = json.dumps([_MEANING, _meaning(definition, tables)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _meaning(definition: Definition, tables: Mapping[str, Definition]) -> dict[str, Any]:
+def _meaning(definition: ProgramTable, tables: Mapping[str, Definition | Runnable]) -> dict[str, Any]:
     if isinstance(definition, Source):
         return {
             "kind": "source",
@@ -41,7 +42,7 @@ def _stored(definition: Source | Dimension) -> dict[str, Any]:
     return {"columns": columns, "files": list(definition.files), "delta": definition.delta}
 
 
-def _view(view: View, tables: Mapping[str, Definition]) -> dict[str, Any]:
+def _view(view: Runnable, tables: Mapping[str, Definition | Runnable]) -> dict[str, Any]:
     meaning: dict[str, Any] = {"kind": "view", "part": view.part}
     for key, statement in (("initialize", view.initialize), ("update", view.update)):
         if statement is not None:
@@ -56,7 +57,7 @@ def _view(view: View, tables: Mapping[str, Definition]) -> dict[str, Any]:
     return meaning
 
 
-def _input(definition: Definition | None) -> list[object]:
-    if isinstance(definition, Source | View):
+def _input(definition: Definition | Runnable | None) -> list[object]:
+    if isinstance(definition, Source | View | Runnable):
         return ["parts", definition.part]
     return ["whole"]

@@ -8,7 +8,8 @@ from typing import Literal
 
 from partwise.parts import Bound
 
-Strategy = Literal["merge", "subtract", "recompute"]
+Strategy = Literal["merge", "subtract", "recompute", "grid", "last", "factor"]
+Kind = Literal["snapshot", "pairs", "rolling"]
 
 #: Starts the message of the error that a fast update raises when a group has several rows in the part.
 MANY_ROWS = "PARTWISE_MANY_ROWS"
@@ -16,7 +17,10 @@ MANY_ROWS = "PARTWISE_MANY_ROWS"
 
 @dataclass(frozen=True, slots=True)
 class QueryView:
-    """A view written as `query:`. `part` is its part length in seconds."""
+    """A view written as `query:`. `part` is its part length in seconds.
+
+    `output` says what its parts hold: the whole result (snapshot), or each joined row once (pairs).
+    """
 
     name: str
     query: str
@@ -25,6 +29,7 @@ class QueryView:
     strategy: Strategy | None = None
     partial: bool = False
     start: str = "earliest"
+    output: Kind = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ class GeneratedView:
     has two rows in the part, and fails with
     MANY_ROWS otherwise, so it is safe to try. `unique_update` is the same without looking: for parts in which the
     columns `unique_by` of the table that it reads are never NULL and no two rows are alike in them. `single_pass` gives the rows of consecutive parts at once, where the
-    view reads its own part before: see `partwise.compile.single_pass`. The bytes of the columns in `sketches`
+    view reads its own part before: see `partwise.compile.single_pass`; of a view that does not, from rows as they are,
+    with the part of each result in `__j`. The bytes of the columns in `sketches`
     depend on the order of rows: they are left out of digests, another column stands for what they were made from.
     """
 
@@ -104,7 +110,8 @@ class WindowShape:
     """What choosing by counts has to know of a window, so that it needs no parser.
 
     `table` is what the query reads, `ratio` of its parts make a pane, `panes` make a window, `per_slide` of them are
-    new in each part of the view. `rolls`: every aggregate can be subtracted.
+    new in each part of the view. `rolls`: every aggregate can be subtracted. `counted` is the strategy whose helpers say
+    how many groups there are: of panes (merge), or of a window (last, for DISTINCT).
     """
 
     table: str
@@ -112,6 +119,7 @@ class WindowShape:
     panes: int
     per_slide: int
     rolls: bool
+    counted: Literal["merge", "last"] = "merge"
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ def _from(clause: Piece) -> _From:
             at = end + 1
         elif begins_window:
             end = _closing(tokens, at)
-            window = _window(clause.cut(tokens[at + 1].end, tokens[end].start), token.start)
+            window = read_window(clause.cut(tokens[at + 1].end, tokens[end].start), token.start)
             at = end + 1
         elif token.upper == "AS" and at + 1 < len(tokens) and tokens[at + 1].word:
             alias, at = tokens[at + 1].text, at + 2
@@ -237,15 +237,15 @@ def _pattern(inside: Piece) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def _window(inside: Piece, offset: int) -> Window:
+def read_window(inside: Piece, offset: int) -> Window:
     slides = [t for t in inside.tokens if t.upper == "SLIDE"]
     end = inside.offset + len(inside.text)
     length = inside.cut(inside.offset, slides[0].start if slides else end)
     slide = inside.cut(slides[0].end, end) if slides else None
-    return Window(_seconds(length), _seconds(slide) if slide else None, offset)
+    return Window(seconds_of(length), seconds_of(slide) if slide else None, offset)
 
 
-def _seconds(piece: Piece) -> int:
+def seconds_of(piece: Piece) -> int:
     try:
         return seconds(piece.text)
     except BadTime as why:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from partwise.definitions.definitions import Definition, View
@@ -16,10 +17,26 @@ _STORED = {"part": "bigint", "part_timestamp": "timestamp"}
 Types = Mapping[str, str | None]
 
 
-def result_types(view: View, analyses: Mapping[str, Analysis], tables: Mapping[str, Definition]) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class ResultColumns:
+    """What is known for sure of the columns that a view gives: all names or None, types by lower-case name."""
+
+    names: tuple[str, ...] | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Of views, by lower-case name, filled in the order in which they read each other.
+Results = Mapping[str, ResultColumns]
+
+
+def result_types(
+    view: View, analyses: Mapping[str, Analysis], tables: Mapping[str, Definition], results: Results
+) -> dict[str, str]:
     """Column, lower case -> type; what is not sure is left out. `tables` by lower-case name."""
     trees = [a.tree for key in ("initialize", "update") if (a := analyses.get(key)) is not None]
-    known: dict[str, Types] = {name: _columns(table) for name, table in tables.items() if name != view.name.lower()}
+    known: dict[str, Types] = {
+        name: _columns(name, table, results) for name, table in tables.items() if name != view.name.lower()
+    }
     try:
         found: dict[str, str] | None = None
         for tree in trees:
@@ -34,9 +51,10 @@ def result_types(view: View, analyses: Mapping[str, Analysis], tables: Mapping[s
         return {}
 
 
-def _columns(table: Definition) -> Types:
+def _columns(name: str, table: Definition, results: Results) -> Types:
     if isinstance(table, View):
-        return {**table.types, **_STORED} if table.columns is not None else {}
+        found = results.get(name, ResultColumns())
+        return {**found.types, **_STORED} if found.names is not None else {}
     return {name.lower(): kind for name, kind in table.columns.items()} | _STORED
 
 

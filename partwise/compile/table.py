@@ -1,26 +1,28 @@
-"""Definitions to tables as the planner sees them."""
+"""Tables of a program as the planner sees them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from partwise.checks.mark import mark_of
 from partwise.compile.fingerprint import fingerprint
-from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View, inputs_of
+from partwise.compile.program import ProgramTable, Runnable
+from partwise.definitions.definitions import Dimension, Source, Statement
 from partwise.parts.length import HOUR
+from partwise.plan.refresh import Refresh
 from partwise.tables import Input, Table
 
 
-def to_table(definition: Definition, all_tables: Mapping[str, Definition]) -> Table:
-    """`all_tables` has every definition under its name; names in SQL may differ in case."""
-    tables = {name: _named(name, all_tables) for name in inputs_of(definition)}
+def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -> Table:
+    """`all_tables` has every table under its name; names in SQL may differ in case."""
+    read = definition.inputs if isinstance(definition, Runnable) else ()
+    tables = {name: _named(name, all_tables) for name in read}
     mark, checks = fingerprint(definition, tables), mark_of(definition.checks)
     if isinstance(definition, Source):
         return Table(definition.name, "source", definition.part, mark, checks=checks)
     if isinstance(definition, Dimension):
         return Table(definition.name, "dimension", 1, mark, checks=checks)
-    if definition.update is None:
-        raise ValueError(f"{definition.name} has a query that was not translated")
     inputs = _inputs(definition.update, tables)
     initial = inputs if definition.initialize is None else _inputs(definition.initialize, tables)
     return Table(
@@ -31,7 +33,8 @@ def to_table(definition: Definition, all_tables: Mapping[str, Definition]) -> Ta
         inputs=inputs,
         initial=initial,
         start=definition.start,
-        repair=definition.repair,
+        repair=definition.written.repair,
+        refresh=_refresh(definition, all_tables),
         patience=_patience(definition),
         helper_of=definition.helper_of,
         checks=checks,
@@ -39,19 +42,29 @@ def to_table(definition: Definition, all_tables: Mapping[str, Definition]) -> Ta
     )
 
 
-def _patience(view: View) -> float:
+def _refresh(view: Runnable, tables: Mapping[str, ProgramTable]) -> Refresh | None:
+    """With the names of inputs as their definitions spell them."""
+    policy = view.written.refresh
+    if policy is None or not policy.rows:
+        return policy
+    names = {name.lower(): name for name in tables}
+    return replace(policy, rows=tuple((names.get(name.lower(), name), least) for name, least in policy.rows))
+
+
+def _patience(view: Runnable) -> float:
     """Bounded, so that an input that changes during every run does not keep its readers waiting for ever; but longer than
     ordinary steps take: whoever does not wait is computed twice."""
-    return max(HOUR, view.part) if view.patience is None else view.patience
+    given = view.written.patience
+    return max(HOUR, view.part) if given is None else given
 
 
-def _named(name: str, tables: Mapping[str, Definition]) -> Definition:
-    """The definition of a table that a query reads; the case of names does not matter."""
+def _named(name: str, tables: Mapping[str, ProgramTable]) -> ProgramTable:
+    """The table that a query reads; the case of names does not matter."""
     found = tables.get(name)
     return found if found is not None else next(d for other, d in tables.items() if other.lower() == name)
 
 
-def _inputs(statement: Statement, tables: Mapping[str, Definition]) -> tuple[Input, ...]:
+def _inputs(statement: Statement, tables: Mapping[str, ProgramTable]) -> tuple[Input, ...]:
     """Each table and reference once, in order of appearance."""
     found = (Input(tables[f.table.lower()].name, f.reference) for f in statement.found.tables)
     return tuple(dict.fromkeys(found))

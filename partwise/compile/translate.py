@@ -11,6 +11,10 @@ from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.pattern.write import write_pattern
 from partwise.compile.select import Selection
+from partwise.compile.several.frequent import is_frequent, translate_frequent
+from partwise.compile.several.read import is_several, pattern_in
+from partwise.compile.several.top import tail_of, translate_top
+from partwise.compile.several.translate import translate_several
 from partwise.compile.window.plan import plan_window
 from partwise.compile.window.write import write_window
 from partwise.sql.expressions import changing
@@ -20,6 +24,12 @@ from partwise.sql.types.known import Columns, type_of
 
 def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     """Helper views and the view itself, as INITIALIZE and UPDATE. Raises TranslationError with every problem."""
+    pattern = pattern_in(view.query)
+    if pattern is None and (made := _several(view, inputs)) is not None:
+        return made
+    if view.output != "snapshot":
+        what = "pairs are rows of a join of windows, and a pattern is none"
+        raise TranslationError(Problem(pattern or 0, "pairs-query", what, "remove output:"))
     query = parse(view.query)
     table = inputs.get(query.table) or next((t for n, t in inputs.items() if n.lower() == query.table.lower()), None)
     if table is None or table.kind == "dimension":
@@ -32,6 +42,17 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     if problems:
         raise TranslationError(*problems)
     return made
+
+
+def _several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation | None:
+    """None for one window with GROUP BY."""
+    if is_frequent(view.query):
+        return translate_frequent(view, {name: with_part_columns(table) for name, table in inputs.items()})
+    if (tail := tail_of(view.query)) is not None:
+        return translate_top(view, inputs, tail, translate)
+    if is_several(view.query, inputs) or view.output != "snapshot":
+        return translate_several(view, {name: with_part_columns(table) for name, table in inputs.items()})
+    return None
 
 
 def _made(view: QueryView, query: Query, table: InputTable, inputs: Mapping[str, InputTable]) -> Translation:

@@ -1,13 +1,15 @@
-"""`query:` views: the translator turns them into plain views, which are checked and run like any other."""
+"""`query:` views: the translator turns them into plain SQL, which is checked and runs like any other."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from partwise.compile.fingerprint import fingerprint
-from partwise.definitions.definitions import Definition, Dimension, Source, Statement, Variant, View, Way
+from partwise.compile.program import Alternative, CompiledView, Runnable
+from partwise.compile.result_types import ResultColumns, Results
+from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View
 from partwise.definitions.problems import Problem, Severity
 from partwise.definitions.yaml.places import Place, Placed
 from partwise.parts import part_text
@@ -16,45 +18,37 @@ from partwise.sql.references import Analysis, analyse
 from partwise.tables import Start
 
 if TYPE_CHECKING:
-    from partwise.compile.model import GeneratedView, InputTable, QueryView, Translation
+    from partwise.compile.model import GeneratedView, InputTable, QueryView, Strategy, Translation
 
 
 @dataclass(frozen=True)
 class Translated:
-    """The view with its generated statements, its helpers, and what the translator said."""
+    """The compiled view (None if that failed), what the translator said, and its SQL as read (by key).
 
-    view: View
-    helpers: tuple[View, ...] = ()
+    The names of the view's columns are left to whoever knows all tables.
+    """
+
+    view: CompiledView | None
     problems: tuple[Problem, ...] = ()
-    analyses: Mapping[str, Analysis] | None = None
-    others: tuple[View, ...] = ()  # helpers of other strategies
-
-    @property
-    def possible(self) -> tuple[View, ...]:
-        """Helpers that the view has now or may have with another strategy, each name once."""
-        return tuple({helper.name: helper for helper in (*self.others, *self.helpers)}.values())
+    analyses: Mapping[str, Analysis] = field(default_factory=dict)
 
 
-def translate_view(
-    view: View, tables: Mapping[str, Definition], columns: Mapping[str, tuple[str, ...] | None]
-) -> Translated:
-    """`tables` by lower-case name; `columns` are those of views, as far as they are known."""
+def translate_view(view: View, tables: Mapping[str, Definition], results: Results) -> Translated:
+    """`tables` by lower-case name; `results` are the columns of views, as far as they are known."""
     assert view.query is not None
     from partwise.compile.model import TranslationError
     from partwise.compile.translate import translate
 
     try:
-        return _with_answer(view, translate(*question(view, tables, columns)), tables)
+        return _with_answer(view, translate(*question(view, tables, results)), tables)
     except TranslationError as why:
-        return Translated(view, problems=tuple(_said(view, p.offset, p.code, p.message, p.hint) for p in why.problems))
+        return Translated(None, tuple(_said(view, p.offset, p.code, p.message, p.hint) for p in why.problems))
     except Exception as why:  # our own fault: say so, and go on with the other definitions
         message = f"Partwise failed to translate this query: {type(why).__name__}: {why}"
-        return Translated(view, problems=(_problem(view, view.query.at(0), "internal", message, ""),))
+        return Translated(None, (_problem(view, view.query.at(0), "internal", message, ""),))
 
 
-def question(
-    view: View, tables: Mapping[str, Definition], columns: Mapping[str, tuple[str, ...] | None]
-) -> tuple[QueryView, dict[str, InputTable]]:
+def question(view: View, tables: Mapping[str, Definition], results: Results) -> tuple[QueryView, dict[str, InputTable]]:
     """What the translator is asked. Nothing of it comes from the ledger: what counts say is chosen afterwards."""
     from partwise.compile.model import QueryView
 
@@ -66,43 +60,50 @@ def question(
         gaps=view.gaps,
         strategy=None if view.strategy == "auto" else view.strategy,
         partial=view.partial,
+        output=view.output,
         start=part_text(view.start.part, view.part) if view.start.part is not None else view.start.rule,
     )
-    return asked, {name: input_table(table, columns) for name, table in tables.items()}
+    return asked, {name: input_table(table, results) for name, table in tables.items()}
 
 
 def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definition]) -> Translated:
     assert view.query is not None
     here = view.query.at(0)
-    ways = {each.strategy: _way(each.views, each.notes, view, here) for each in answer.variants}
-    taken = next((way for strategy, way in ways.items() if strategy == answer.choice.strategy), None)
-    chosen = taken or _way(answer.views, answer.notes, view, here)
-    made, helpers = chosen.made, chosen.helpers
-    whole = replace(
-        view.made_as(made),
-        types=dict(answer.types),
-        chosen=answer.choice,
-        notes=chosen.notes,
-        variants=tuple(Variant.of(strategy, way) for strategy, way in ways.items()),
+    ways = tuple(_alternative(each.strategy, each.views, each.notes, view, here) for each in answer.variants)
+    if not any(way.strategy == answer.choice.strategy for way in ways):
+        ways = (*ways, _alternative(answer.choice.strategy, answer.views, answer.notes, view, here))
+    made = CompiledView(
+        written=view,
+        alternatives=ways,
+        usual=answer.choice,
         shape=answer.shape,
-        mark=_mark(view, ways["recompute"], tables) if ways else "",
+        mark=_mark(ways, tables) if answer.shape is not None else "",
+        types=dict(answer.types),
     )
     warnings = tuple(_problem(view, here, "query-warning", text, "", "warning") for text in answer.warnings)
-    statements = {"initialize": made.initialize, "update": made.update}
+    table = made.alternative(answer.choice).table
+    statements = {"initialize": table.initialize, "update": table.update}
     analyses = {key: analyse(s.text, s.index) for key, s in statements.items() if s is not None}
-    return Translated(whole, helpers, warnings, analyses, tuple(h for way in ways.values() for h in way.helpers))
+    return Translated(made, warnings, analyses)
 
 
-def _way(made: Sequence[GeneratedView], notes: tuple[str, ...], view: View, here: Place) -> Way:
+def _alternative(
+    strategy: Strategy | Literal["pattern"],
+    made: Sequence[GeneratedView],
+    notes: tuple[str, ...],
+    view: View,
+    here: Place,
+) -> Alternative:
     final = next(v for v in made if v.name == view.name)
-    helpers = tuple(_generated(v, view, here) for v in made if v.name != view.name)
-    return Way(_generated(final, view, here), helpers, notes)
+    helpers = tuple(_runnable(v, view, here) for v in made if v.name != view.name)
+    return Alternative(strategy, _runnable(final, view, here), helpers, notes)
 
 
-def _mark(view: View, plain: Way, tables: Mapping[str, Definition]) -> str:
+def _mark(ways: Sequence[Alternative], tables: Mapping[str, Definition]) -> str:
     """Of what the view means: comments do not count, its query, its part length and `partial` do."""
+    plain = next(way for way in ways if way.strategy == "recompute")
     known = {**tables, **{helper.name.lower(): helper for helper in plain.helpers}}
-    return fingerprint(view.made_as(plain.made), known)
+    return fingerprint(plain.table, known)
 
 
 def _start(made: GeneratedView, view: View) -> Start:
@@ -111,36 +112,26 @@ def _start(made: GeneratedView, view: View) -> Start:
     What goes on from its own part before begins with the first window that there can be: if one of them never comes,
     because the source begins later, all that follow would wait for it, which they do by no other strategy.
     """
-    if view.start.part is None or made.reaches is None:
+    if made.name == view.name or view.start.part is None or made.reaches is None:
         return view.start
     settled = view.partial or made.initialize is not None
     return Start("earliest" if settled else "at", made.reaches.at(view.start.part))
 
 
-def _generated(made: GeneratedView, view: View, here: Place) -> View:
-    """A generated view runs like the view it serves: same engine, repair and patience."""
-
-    def statement(text: str | None, index: str) -> Statement | None:
-        if text is None:
-            return None
+def _runnable(made: GeneratedView, view: View, here: Place) -> Runnable:
+    def statement(text: str, index: str) -> Statement:
         placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
         analysis = analyse(text, index)
         return Statement(text, index, analysis.found, placed, canonical_of(text, analysis))
 
-    return View(
+    return Runnable(
         name=made.name,
-        place=view.place,
+        written=view,
         part=made.part,
         start=_start(made, view),
-        initialize=statement(made.initialize, "i"),
+        initialize=None if made.initialize is None else statement(made.initialize, "i"),
         update=statement(made.update, "j"),
-        repair=view.repair,
-        engine=view.engine,
-        patience=view.patience,
-        timeout=view.timeout,
-        description=made.comment or None,
-        owner=view.owner,
-        helper_of=view.name,
+        description=view.description if made.name == view.name else made.comment or None,
         optional=made.optional,
         fast_update=made.fast_update,
         unique_update=made.unique_update,
@@ -150,7 +141,7 @@ def _generated(made: GeneratedView, view: View, here: Place) -> View:
     )
 
 
-def input_table(table: Definition, columns: Mapping[str, tuple[str, ...] | None]) -> InputTable:
+def input_table(table: Definition, results: Results) -> InputTable:
     from partwise.compile.model import InputTable
 
     if isinstance(table, Source):
@@ -158,8 +149,8 @@ def input_table(table: Definition, columns: Mapping[str, tuple[str, ...] | None]
         return InputTable(table.name, "source", table.part, known, table.time.column, table.time.tie)
     if isinstance(table, Dimension):
         return InputTable(table.name, "dimension", None, dict(table.columns) or None)
-    names = columns.get(table.name.lower())
-    types = None if names is None else {name: table.types.get(name.lower()) for name in names}
+    found = results.get(table.name.lower(), ResultColumns())
+    types = None if found.names is None else {name: found.types.get(name.lower()) for name in found.names}
     return InputTable(table.name, "view", table.part, types)
 
 

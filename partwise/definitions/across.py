@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from partwise.checks.catalog import EQUALS, PREVIOUS
 from partwise.definitions.definitions import Definition, Dimension, Source, View, inputs_of
-from partwise.definitions.problems import Problem, did_you_mean
+from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import Node
 from partwise.parts import duration_text
@@ -16,6 +16,7 @@ def across(
     definition: Definition, tables: Mapping[str, Definition], broken: frozenset[str], node: Node, report: Reporter
 ) -> Iterator[Problem]:
     """`tables` by lower-case name."""
+    yield from _refreshed_by(definition, tables, node, report)
     written = node.get("checks")
     for at, item in enumerate(written.items if written is not None else ()):
         if item.get(PREVIOUS) is not None and isinstance(definition, Dimension):
@@ -40,6 +41,22 @@ def across(
                 f"{definition.name} ({duration_text(definition.part)})"
             )
             yield report(asked, "part-lengths", message)
+
+
+def _refreshed_by(
+    definition: Definition, tables: Mapping[str, Definition], node: Node, report: Reporter
+) -> Iterator[Problem]:
+    """Rows are counted as they reach the view: of what it reads itself."""
+    if not isinstance(definition, View) or definition.refresh is None:
+        return
+    read = [tables[name].name for name in inputs_of(definition) if name in tables and name != definition.name.lower()]
+    for name, _ in definition.refresh.rows:
+        if name and name.lower() not in {each.lower() for each in read}:
+            at = node.walk(("refresh", "rows", name))
+            message = f"refresh.rows names {name}, which {definition.name} does not read"
+            yield report(
+                at[0] or at[1], "unknown-table", message, did_you_mean(name, read, f"it reads {list_of(read, 'and')}")
+            )
 
 
 def _upstream(definition: Definition, tables: Mapping[str, Definition]) -> set[str]:

@@ -9,18 +9,19 @@ from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
 from partwise.definitions.definitions import Definition, Statement, View
 from partwise.definitions.problems import Problem, did_you_mean
-from partwise.definitions.yaml.model import Document, SourceDocument, ViewDocument
+from partwise.definitions.yaml.model import Document, RefreshRule, SourceDocument, ViewDocument
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import Node
 from partwise.parts import BadTime, parse_moment, parse_part
+from partwise.plan.refresh import Refresh, parse_clock
 from partwise.sql.canonical import canonical_of
 from partwise.sql.references import Analysis, analyse
 from partwise.tables import Start
 
 #: Keys that mean something only for translated queries: those with a pattern, those with a window.
 _FOR_PATTERNS = ("gaps",)
-_FOR_WINDOWS = ("strategy", "partial")
+_FOR_WINDOWS = ("strategy", "partial", "output")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,12 @@ def _view(document: ViewDocument, node: Node, report: Reporter, without: frozens
         query=placed(report.file, query) if query is not None and document.query is not None else None,
         gaps=document.gaps,
         strategy=document.strategy,
+        output=document.output,
+        updates=document.updates,
         partial=document.partial,
         keep=document.keep,
         repair=document.repair,
+        refresh=_refresh(document.refresh),
         engine=document.engine,
         patience=document.patience,
         timeout=document.timeout,
@@ -110,15 +114,28 @@ def _which_queries(document: ViewDocument, node: Node, report: Reporter, without
             yield report(at, "keys-exclude", f"{key} means nothing without query", hint)
 
 
-def idle_keys(view: View, node: Node, report: Reporter) -> Iterator[Problem]:
+def idle_keys(is_pattern: bool, node: Node, report: Reporter) -> Iterator[Problem]:
     """Of a translated query: keys that its kind does not have would be ignored without a word."""
-    if view.chosen is None:
-        return
-    is_pattern = view.chosen.strategy == "pattern"
     kind, other, keys = ("pattern", "windows", _FOR_WINDOWS) if is_pattern else ("window", "patterns", _FOR_PATTERNS)
     for key in keys:
         if (at := node.key(key)) is not None:
             yield report(at, "keys-exclude", f"{key} means nothing for a {kind}", f"remove it; it is for {other}")
+
+
+def _refresh(rule: RefreshRule | None) -> Refresh | None:
+    if rule is None:
+        return None
+    rows = rule.rows if isinstance(rule.rows, dict) else {"": rule.rows}
+    return Refresh(
+        every=float(rule.every) if isinstance(rule.every, int) else None,
+        clock=parse_clock(rule.every) if isinstance(rule.every, str) else None,
+        rows=tuple(sorted(rows.items())),
+        behind=rule.behind,
+        when=rule.when,
+        within=float(rule.within),
+        readers=rule.readers,
+        new=rule.new,
+    )
 
 
 def _start(document: ViewDocument, node: Node, report: Reporter) -> tuple[Start, list[Problem]]:

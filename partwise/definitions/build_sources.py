@@ -13,6 +13,7 @@ from partwise.definitions.problems import Problem, did_you_mean
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import Node
+from partwise.object_store import is_remote, is_s3, wrong_url
 from partwise.sql.types.declared import DECIMALS, MOST_DIGITS, NUMBERS, SIMPLE, bad_type, base
 
 
@@ -133,10 +134,17 @@ def _where_from(
         elif not re.search(r"\.(csv|json|jsonl|ndjson|parquet)(\.gz)?$|[*}\]]$|/$", pattern.strip(), re.IGNORECASE):
             hint = "name the files by their ending, for example landing/measurements/*.csv"
             yield report(where, "wrong-value", f"{shown(pattern)} is none of .csv, .json and .parquet", hint)
+        elif wrong := wrong_url(pattern.strip()):
+            yield report(where, "wrong-value", f"{shown(pattern)} cannot be reached", wrong)
+        elif is_remote(pattern.strip()) and not is_s3(pattern.strip()):
+            hint = "files are loaded from folders and from s3://bucket/folder; mount this store, or use delta:"
+            yield report(where, "wrong-value", f"{shown(pattern)} cannot be reached", hint)
     if isinstance(document.files, list) and not document.files:
         yield report(node.get("files") or head, "wrong-value", "files is empty", "for example landing/m/*.csv")
     if document.delta is not None and not document.delta.strip():
         yield report(node.get("delta") or head, "wrong-value", "delta is empty", "give the path of a Delta table")
+    elif document.delta is not None and (wrong := wrong_url(document.delta.strip())):
+        yield report(node.get("delta") or head, "wrong-value", f"{shown(document.delta)} cannot be reached", wrong)
 
 
 def _columns(columns: dict[str, str], node: Node, report: Reporter) -> Iterator[Problem]:

@@ -1,15 +1,12 @@
-"""The content of files to definitions and problems; the heavy half of loading."""
+"""The content of files to documents and problems, each looked at alone."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from partwise.compile.result_types import result_types
-from partwise.compile.translated import translate_view
-from partwise.definitions.build import build, idle_keys
-from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
-from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
+from partwise.definitions.build import build
+from partwise.definitions.definitions import Definition
+from partwise.definitions.meaning import Entry
 from partwise.definitions.names import bad_name, is_ours
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.yaml.model import DOCUMENTS
@@ -17,11 +14,11 @@ from partwise.definitions.yaml.shape import Reporter, shown, validate
 from partwise.definitions.yaml.text import File, Node, YamlProblem, compose, documents, duplicates, value
 
 _NAMED = re.compile(r"^(?:source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
-_FAULT_HINT = "this is a fault of Partwise; please report it with the definition"
+FAULT_HINT = "this is a fault of Partwise; please report it with the definition"
 
 
 class Reading:
-    """Collects documents and problems of all files, then looks at them together."""
+    """Collects documents and problems of all files; `partwise.compile.assemble` looks at them together."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
@@ -50,7 +47,7 @@ class Reading:
                 self.problems.append(report(why.offset, why.code, str(why), why.hint))
                 self.lost |= {found.lower() for found in _NAMED.findall(piece)}
             except Exception as why:  # our own fault: say so, and go on with the other documents
-                self.problems.append(report(offset, "internal", _fault(why), _FAULT_HINT))
+                self.problems.append(report(offset, "internal", fault(why), FAULT_HINT))
                 self.lost |= {found.lower() for found in _NAMED.findall(piece)}
 
     def _document(self, node: Node, file: File) -> None:
@@ -90,54 +87,21 @@ class Reading:
             self.problems += built.problems
             self.entries.append(Entry(built, node, report))
 
-    def finish(self) -> Definitions:
-        tables: dict[str, Definition] = {}
-        entries: dict[str, Entry] = {}
+    def tables(self) -> dict[str, Entry]:
+        """By lower-case name; the second of two of one name is a problem."""
+        found: dict[str, Entry] = {}
         for entry in self.entries:
-            name = entry.definition.name.lower()
-            if name in tables:
-                self.problems.append(_second(entry, tables[name]))
-            else:
-                tables[name], entries[name] = entry.definition, entry
-        catalog = Catalog(tables, self._broken() | (self.lost - tables.keys()))
-        names, cycles = order(tables)
-        self.problems += [cycle_problem(ring, catalog) for ring in cycles]
-        helpers: dict[str, View] = {}
-        for name in names:
-            entry, definition = entries[name], tables[name]
-            analyses = entry.built.analyses
-            if isinstance(definition, View) and definition.query is not None and name in inputs_of(definition):
-                self.problems.append(_reads_itself(definition))
-            elif isinstance(definition, View) and definition.query is not None and name not in self._broken():
-                # The one place where the translator of PATTERN and WINDOW queries is called.
-                answer = translate_view(definition, tables, catalog.columns)
-                self.problems += [*answer.problems, *idle_keys(answer.view, entry.node, entry.report)]
-                tables[name] = answer.view
-                helpers |= {helper.name: helper for helper in answer.helpers if helper.name.lower() not in tables}
-                self.problems += [
-                    _taken(h, tables[h.name.lower()]) for h in answer.possible if h.name.lower() in tables
-                ]
-                analyses = dict(answer.analyses or {})
-            definition = tables[name]
-            if isinstance(definition, View):
-                catalog.columns[name] = result_columns(analyses, catalog)
-                types = definition.types if definition.query is not None else result_types(definition, analyses, tables)
-                tables[name] = replace(definition, columns=catalog.columns[name], types=types)
-        for entry in self.entries:
-            try:
-                self.problems += problems_of(entry, catalog)
-            except Exception as why:
-                self.problems.append(entry.report(entry.node, "internal", _fault(why), _FAULT_HINT))
-        unique = {(*p.order, p.hint): p for p in self.problems}
-        self.problems = sorted(unique.values(), key=lambda p: p.order)
-        shown_tables = {definition.name: definition for definition in tables.values()}
-        return Definitions(shown_tables, helpers, tuple(self.problems), self._broken())
+            first = found.setdefault(entry.definition.name.lower(), entry)
+            if first is not entry:
+                self.problems.append(_second(entry, first.definition))
+        return found
 
-    def _broken(self) -> frozenset[str]:
+    def broken(self) -> frozenset[str]:
+        """Names (lower case) with errors."""
         return frozenset(p.table.lower() for p in self.problems if p.severity == "error" and p.table is not None)
 
 
-def _fault(why: Exception) -> str:
+def fault(why: Exception) -> str:
     return f"Partwise failed on this definition: {type(why).__name__}: {why}"
 
 
@@ -158,25 +122,3 @@ def _second(entry: Entry, first: Definition) -> Problem:
     at = entry.node.get(kind) or entry.node
     same = "is" if name == first.name else f"differs only in case from {first.name}, which is"
     return entry.report(at, "duplicate-name", f"{name} {same} already defined at {first.place}", "names must differ")
-
-
-def _reads_itself(view: View) -> Problem:
-    at = view.query.at(0) if view.query is not None else view.place
-    hint = "a query reads other tables; a view of its own earlier parts is written with initialize and update"
-    message = f"the query of {view.name} reads {view.name} itself"
-    return Problem(at.file, at.line, at.column, "self-not-earlier", message, hint, "error", view.name)
-
-
-def _taken(helper: View, other: Definition) -> Problem:
-    at = helper.place
-    message = f"{helper.helper_of} needs a helper called {helper.name}, but that name is taken at {other.place}"
-    return Problem(
-        at.file,
-        at.line,
-        at.column,
-        "duplicate-name",
-        message,
-        "call one of them something else",
-        "error",
-        helper.helper_of,
-    )

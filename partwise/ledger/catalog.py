@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.database import Reading
 from partwise.ledger.schema import catalog
 from partwise.parts import Bound, Reference
+from partwise.plan.refresh import Refresh
 from partwise.tables import Graph, Input, Start, Table
 
 _SETTLED = select(catalog.c.start, catalog.c.floor, catalog.c.generation).where(catalog.c.table == bindparam("t"))
@@ -69,6 +70,7 @@ def to_json(table: Table) -> str:
             "helper_of": table.helper_of,
             "optional": list(table.optional),
             "checks": table.checks,
+            "refresh": None if table.refresh is None else table.refresh.to_json(),
         }
     )
 
@@ -80,6 +82,8 @@ def from_json(text: str) -> Table:
     fields["initial"] = tuple(_from_input(i) for i in raw["initial"])  # type: ignore[attr-defined]
     fields["start"] = Start(*raw["start"])  # type: ignore[misc]
     fields["optional"] = tuple(raw["optional"])  # type: ignore[arg-type]
+    if raw.get("refresh") is not None:
+        fields["refresh"] = Refresh.from_json(raw["refresh"])  # type: ignore[arg-type]
     return Table(**fields)  # type: ignore[arg-type]
 
 

@@ -3,6 +3,10 @@
 The row lock is held to the end of the transaction, so transactions become visible in the order of
 their numbers. A database SEQUENCE would not do: a reader could see number 5 before number 4 and
 take 4 for something it has read.
+
+Time is taken under the same lock. It grows with the numbers: a writer whose clock is behind, or that has waited
+for the lock, records the next microsecond. So everything up to a moment is known as soon as the ledger's clock has
+passed it, and the same moment means the same content for ever.
 """
 
 from __future__ import annotations
@@ -15,24 +19,35 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.pool import StaticPool
 
-_TICK = text("UPDATE clock SET seq = seq + 1 WHERE id = 1 RETURNING seq, defined")
-_NOW = text("SELECT seq, defined FROM clock WHERE id = 1")
+_TICK = text(
+    "UPDATE clock SET seq = seq + 1, at = CASE WHEN at < :now THEN :now ELSE at + 0.000001 END "
+    "WHERE id = 1 RETURNING seq, defined, at"
+)
+_NOW = text("SELECT seq, defined, at FROM clock WHERE id = 1")
+#: Nothing that is written from now on is as old as this moment. Waits for whoever is writing.
+_PASS = text(
+    "UPDATE clock SET at = CASE WHEN at < :moment THEN :moment ELSE at END WHERE id = 1 RETURNING seq, defined, at"
+)
 
 
 @dataclass
 class Reading:
-    """A snapshot: everything read through it is as of sequence `seq`."""
+    """A snapshot: everything read through it is as of sequence `seq`; `at` is the ledger's time."""
 
     on: Connection
     seq: int
     defined: int
+    at: float
 
 
 @dataclass
 class Writing(Reading):
-    """A writing transaction: `seq` is its own number, `at` the moment (seconds since 1970) it records."""
+    """A writing transaction: `seq` is its own number, `at` the moment (seconds since 1970) it records.
 
-    at: float
+    `now` is the writer's own clock. Durations (how long a lease lasts) go by it: the ledger's time may be ahead.
+    """
+
+    now: float
 
 
 class Database:
@@ -44,23 +59,28 @@ class Database:
         self.sqlite = self.engine.dialect.name == "sqlite"
 
     @contextmanager
-    def writing(self, at: float) -> Iterator[Writing]:
+    def writing(self, now: float) -> Iterator[Writing]:
         with self._transaction("write") as on:
-            seq, defined = on.execute(_TICK).one()
-            yield Writing(on, seq, defined, at)
+            seq, defined, at = on.execute(_TICK, {"now": now}).one()
+            yield Writing(on, seq, defined, at, now)
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
         with self._transaction("read") as on:
-            seq, defined = on.execute(_NOW).one()
-            yield Reading(on, seq, defined)
+            yield Reading(on, *on.execute(_NOW).one())
 
     @contextmanager
-    def trying(self, at: float) -> Iterator[Writing]:
+    def passing(self, moment: float) -> Iterator[Reading]:
+        """A transaction without a number, alone on the ledger, after which nothing is written as of `moment`."""
+        with self._transaction("write") as on:
+            yield Reading(on, *on.execute(_PASS, {"moment": moment}).one())
+
+    @contextmanager
+    def trying(self, now: float) -> Iterator[Writing]:
         """A writing transaction that is always rolled back: what would happen if."""
         with self._transaction("write") as on:
-            seq, defined = on.execute(_TICK).one()
-            yield Writing(on, seq, defined, at)
+            seq, defined, at = on.execute(_TICK, {"now": now}).one()
+            yield Writing(on, seq, defined, at, now)
             on.rollback()
 
     @contextmanager

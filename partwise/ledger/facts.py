@@ -8,10 +8,12 @@ from sqlalchemy import bindparam, func, select
 
 from partwise.ledger.catalog import Settled
 from partwise.ledger.database import Reading
+from partwise.ledger.records.refreshes import refreshed
 from partwise.ledger.runs import all_due, existing_together
 from partwise.ledger.schema import catalog, failure, have, lost
 from partwise.parts import Parts, Range
 from partwise.plan.model import Due, Failure, Window
+from partwise.plan.refresh import Refreshed
 
 _FAILURES = select(failure)
 _RUN = select(have.c.hi).where(have.c.table == catalog.c.table).limit(1)
@@ -40,6 +42,7 @@ class LedgerFacts:
         self._runs: dict[str, tuple[Range, int]] = {}
         self._expected: set[str] = set()
         self._lost: dict[str, Parts] | None = None
+        self._refreshed: Mapping[str, Refreshed] | None = None
 
     def expect(self, tables: Iterable[str] = (), windows: Iterable[Window] = ()) -> None:
         self._expected.update(tables)
@@ -102,6 +105,11 @@ class LedgerFacts:
                         self._runs[name] = (Range(lo, hi), last)
             self._expected.clear()
         return self._settled[table]
+
+    def refreshed(self) -> Mapping[str, Refreshed]:
+        if self._refreshed is None:
+            self._refreshed = refreshed(self._reading)
+        return self._refreshed
 
     def failures(self) -> Mapping[str, Mapping[int, Failure]]:
         found: dict[str, dict[int, Failure]] = {}

@@ -20,7 +20,7 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.as_of import sequence_at, versions_at
 from partwise.ledger.read.audit import audit, rebuild
 from partwise.ledger.read.pin import Pin, Version, pin, version_of
-from partwise.ledger.records import strategies
+from partwise.ledger.records import refreshes, strategies
 from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
@@ -31,7 +31,7 @@ from partwise.ledger.write.commit import FAILURE_DROP, Entry, Recorded, known_ve
 from partwise.ledger.write.leases import Lease
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Plan
-from partwise.plan.planner import make_plan
+from partwise.plan.planner import look_around, make_plan
 from partwise.plan.retention import expirable
 from partwise.tables import Graph, Table
 
@@ -185,8 +185,29 @@ class Ledger:
         fingerprint: str | None = None,
         limit: int = 1000,
     ) -> Pin | None:
+        self._fire(held, now)
         with self.database.reading() as r:
             return pin(r, self._catalog, held, now, asked, fingerprint, limit)
+
+    def _fire(self, held: Lease, now: float) -> None:
+        """Record that the refresh policy of a table releases what waits for it, where it does."""
+        with self.database.reading() as r:
+            graph = self._catalog.graph(r)
+            if held.table not in graph.tables or graph[held.table].refresh is None:
+                return
+            look = look_around(graph, LedgerFacts(r), now, {held.table}).get(held.table)
+        if look is not None and look.fires is not None:
+            with self.database.writing(now) as w:
+                leases.check(w, held)
+                refreshes.fire(w, look.table.family, look.fires)
+
+    def refresh_now(self, views: Collection[str] | None, now: float) -> None:
+        """Release everything that waits for refresh policies: of these views and what they read, or of all."""
+        with self.database.writing(now) as w:
+            graph = self._catalog.graph(w)
+            names = graph.tables if views is None else graph.upstream(views)
+            for view in sorted({graph[name].family for name in names if graph[name].refresh is not None}):
+                refreshes.fire(w, view, "run --now")
 
     def commit(
         self,
@@ -209,7 +230,7 @@ class Ledger:
             if seconds is not None and entry.parts:
                 rows = sum(content.rows for content in entry.parts.values())
                 took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
-                w.on.execute(insert(step), took | {"seconds": seconds, "at": now})
+                w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at})
             if not keep:
                 leases.release(w, held)
             return done
@@ -231,7 +252,7 @@ class Ledger:
             retry_at = now + BACKOFF[min(attempts, len(BACKOFF)) - 1] if again else None
             w.on.execute(FAILURE_DROP, {"t": held.table, "p": j})
             row = {"table": held.table, "part": j, "kind": kind, "pin": at_pin.seq, "attempts": attempts}
-            w.on.execute(insert(failure), row | {"retry_at": retry_at, "at": now, "message": message})
+            w.on.execute(insert(failure), row | {"retry_at": retry_at, "at": w.at, "message": message})
             note(w, held.table, self.writer)
 
     # -- upkeep -----------------------------------------------------------------------------------

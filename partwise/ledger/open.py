@@ -48,7 +48,7 @@ def in_memory() -> Ledger:
     database = Database("sqlite://")
     complete().create_all(database.engine)
     with database.engine.connect() as on, on.begin():
-        on.execute(insert(clock), {"id": 1, "seq": 0, "defined": 0})
+        on.execute(insert(clock), {"id": 1, "seq": 0, "defined": 0, "at": 0.0, "watched": 0})
     return Ledger(database)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, insert, select
 
 from partwise.ledger.database import Reading, Writing
-from partwise.ledger.schema import due, have
+from partwise.ledger.schema import due, have, was_due
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Cause, Due, Window
 
@@ -53,6 +53,7 @@ _DUE = (
 _DUE_ALL = select(due).order_by(due.c.table, due.c.lo)
 _DUE_DROP = delete(due).where(due.c.table == bindparam("t"), due.c.lo == bindparam("l"))
 _DUE_ADD = insert(due)
+_WAS_DUE_ADD = insert(was_due)
 
 
 def existing(r: Reading, table: str, lo: int = -FOREVER, hi: int = FOREVER) -> Parts:
@@ -120,9 +121,10 @@ def paint(w: Writing, table: str, parts: Parts, cause: Cause) -> None:
         inside = Parts.of(span)
         for row in old:
             lo, hi = max(row.lo, span.lo), min(row.hi, span.hi)
-            new.append(Due(lo, hi, w.seq, row.since, row.cause if row.cause.kind == "requested" else cause))
+            kept = row.cause if row.cause.kind == "requested" else cause
+            new.append(Due(lo, hi, w.seq, row.since, kept, row.since_seq))
             inside -= Parts.of((lo, hi))
-        new += [Due(lo, hi, w.seq, w.at, cause) for lo, hi in inside.ranges]
+        new += [Due(lo, hi, w.seq, w.now, cause, w.seq) for lo, hi in inside.ranges]
         _replace(w, table, old, _joined(new))
 
 
@@ -131,6 +133,15 @@ def clear(w: Writing, table: str, parts: Parts, up_to: int = FOREVER) -> None:
     for span in parts.ranges:
         old = [row for row in due_rows(w, table, span.lo, span.hi) if row.seq <= up_to]
         _replace(w, table, old, [piece for row in old for piece in _outside(row, span)])
+
+
+def renew(w: Writing, table: str, parts: Parts) -> None:
+    """Parts that were just computed and are due again, for a cause that came meanwhile: they are due since now."""
+    for span in parts.ranges:
+        old = due_rows(w, table, span.lo, span.hi)
+        new = [piece for row in old for piece in _outside(row, span)]
+        new += [replace(row, lo=max(row.lo, span.lo), hi=min(row.hi, span.hi), since=w.at) for row in old]
+        _replace(w, table, old, _joined(new))
 
 
 def repaint(w: Writing, table: str, rows: Iterable[Due]) -> None:
@@ -166,6 +177,20 @@ def _replace(w: Writing, table: str, old: list[Due], new: list[Due]) -> None:
         w.on.execute(_DUE_DROP, [{"t": table, "l": row.lo} for row in old])
     if new:
         w.on.execute(_DUE_ADD, [_row(table, row) for row in new])
+    _remember(w, table, old, new)
+
+
+def _remember(w: Writing, table: str, old: list[Due], new: list[Due]) -> None:
+    """Write down what is no longer due: from when until when it was. Reads of settled content go by it."""
+    still = Parts.of(*((row.lo, row.hi) for row in new))
+    gone = [
+        {"table": table, "until_seq": w.seq, "lo": lo, "hi": hi, "since_seq": row.since_seq}
+        for row in old
+        if row.since_seq < w.seq  # what became due in this very transaction was never seen by anyone
+        for lo, hi in (row.parts - still).ranges
+    ]
+    if gone:
+        w.on.execute(_WAS_DUE_ADD, gone)
 
 
 def _row(table: str, row: Due) -> dict[str, object]:
@@ -180,10 +205,11 @@ def _row(table: str, row: Due) -> dict[str, object]:
         "cause_table": row.cause.table,
         "cause_lo": span.lo if span else None,
         "cause_hi": span.hi if span else None,
+        "since_seq": row.since_seq,
     }
 
 
 def _due(row: Any) -> Due:
-    _, lo, hi, seq, since, kind, table, cause_lo, cause_hi = row
+    _, lo, hi, seq, since, kind, table, cause_lo, cause_hi, since_seq = row
     span = None if cause_lo is None else Range(cause_lo, cause_hi)
-    return Due(lo, hi, seq, since, Cause(kind, table, span))
+    return Due(lo, hi, seq, since, Cause(kind, table, span), since_seq or 0)

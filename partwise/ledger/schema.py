@@ -18,9 +18,16 @@ def _key(name: str, kind: type = String) -> Column[object]:
     return Column(name, String(255) if kind is String else BigInteger, primary_key=True, autoincrement=False)
 
 
-#: One row. `seq` numbers every writing transaction, `defined` is the last one that changed a definition.
+#: One row. `seq` numbers every writing transaction, `defined` is the last one that changed a definition. `at` is the
+#: ledger's time: it grows with the sequence, whatever the clocks of the writers say. `watched`: from this sequence on
+#: the ledger knows what was due when.
 clock = _table(
-    "clock", _key("id", int), Column("seq", BigInteger, nullable=False), Column("defined", BigInteger, nullable=False)
+    "clock",
+    _key("id", int),
+    Column("seq", BigInteger, nullable=False),
+    Column("defined", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("watched", BigInteger, nullable=False),
 )
 
 #: One row per table: its definition as the planner sees it, and what is settled about it.
@@ -67,6 +74,9 @@ revision = _table(
     Column("digest", String(80), nullable=False),
     Column("at", Float, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("as_of", BigInteger),  # the pin; None for sources, and for what older versions of Partwise wrote
+    Column("mixed", Text),  # inputs that were not up to date at the pin, as JSON; None: all were
+    Column("superseded", Boolean),  # whether an input changed between the pin and the commit
     Index("revision_by_time", "table", "at"),
 )
 
@@ -85,6 +95,45 @@ due = _table(
     Column("cause_table", String(255)),
     Column("cause_lo", BigInteger),
     Column("cause_hi", BigInteger),
+    Column("since_seq", BigInteger),  # the sequence that belongs to `since`; 0: nobody wrote it down
+)
+
+#: Which parts were due from one sequence until before another: `due` as it was, for as long as reads are promised.
+was_due = _table(
+    "was_due",
+    _key("table"),
+    _key("until_seq", int),
+    _key("lo", int),
+    Column("hi", BigInteger, nullable=False),
+    Column("since_seq", BigInteger, nullable=False),
+)
+
+#: Parts that were computed while inputs were not up to date, until they are repaired or the inputs turn out unchanged.
+mixed = _table(
+    "mixed",
+    _key("table"),
+    _key("part", int),
+    Column("as_of", BigInteger, nullable=False),  # the pin
+    Column("reads", Text, nullable=False),  # those inputs, as JSON
+)
+
+#: Tables that began anew: since when, and since when their new content has all parts (until then the old one is read).
+generation = _table(
+    "generation",
+    _key("table"),
+    _key("generation", int),
+    Column("began_seq", BigInteger, nullable=False),
+    Column("whole_seq", BigInteger),
+)
+
+#: Reads that are under way. Upkeep keeps what they read; one that is not heard of any more expires.
+reader = _table(
+    "reader",
+    Column("id", String(32), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("who", String(255), nullable=False),
+    Column("at", Float, nullable=False),
+    Column("expires", Float, nullable=False),
 )
 
 #: The Delta version of each table after each sequence that made one, in Delta order, without gaps.
@@ -105,6 +154,7 @@ lease = _table(
     Column("fence", BigInteger, nullable=False),
     Column("holder", String(255)),
     Column("expires", Float, nullable=False),
+    Column("seq", BigInteger),  # when it was taken: whoever holds it reads nothing older
 )
 
 #: The last failure of a part that is still due. Gone when the part is computed.
@@ -314,7 +364,7 @@ held_file = _table(
 strategy = _table(
     "strategy",
     _key("view"),
-    Column("strategy", String(16), nullable=False),  # merge | subtract | recompute
+    Column("strategy", String(16), nullable=False),  # merge | subtract | recompute | last
     Column("mark", String(64), nullable=False),
     Column("rows", BigInteger),  # in a part of what it reads; None: nobody has counted
     Column("groups", BigInteger),  # in a pane
@@ -323,6 +373,19 @@ strategy = _table(
     Column("seq", BigInteger, nullable=False),
     Column("at", Float, nullable=False),
 )
+
+
+#: When the refresh policy of a view fired last: what was due by then is released.
+refresh = _table(
+    "refresh",
+    _key("view"),
+    Column("fired_at", Float, nullable=False),
+    Column("fired_seq", BigInteger, nullable=False),
+    Column("why", Text, nullable=False),
+)
+
+#: Rows that came for a view with a refresh policy since it fired last, by input.
+refresh_rows = _table("refresh_rows", _key("view"), _key("input"), Column("rows", BigInteger, nullable=False))
 
 
 @cache

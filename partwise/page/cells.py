@@ -61,7 +61,8 @@ def states_of(table: Table, facts: Facts) -> dict[Word, Parts]:
     left = due - failed
     manual = left & look.manual if look else Parts()
     ready = (left - manual) & look.ready if look else Parts()
-    blocked = left - manual - ready
+    deferred = (left - manual) & look.deferred if look else Parts()
+    blocked = left - manual - ready - deferred
     building = ready if facts.written else Parts()
     ready -= building
     opened = facts.opened - there - due - failed
@@ -72,6 +73,7 @@ def states_of(table: Table, facts: Facts) -> dict[Word, Parts]:
         "open": opened,
         "building": building,
         "missing": (ready - there) | gaps,
+        "deferred": deferred,
         "manual": manual,
         "stale": ready & there,
         "blocked": blocked,

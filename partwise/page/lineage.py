@@ -60,7 +60,8 @@ def lineage(snapshot: Snapshot, helpers: bool = False) -> Lineage:
             "failed": row.failed,
             "blocked": row.blocked,
             "manual": row.manual,
-            "stale": max(0, row.stale - row.blocked - row.manual),
+            "stale": max(0, row.stale - row.blocked - row.manual - row.deferred),
+            "deferred": row.deferred,
             "missing": row.missing,
         }
         trouble = {word: count for word, count in trouble.items() if count}

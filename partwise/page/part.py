@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.cli.views.part_state import as_it_was, behind, sentence
+from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence
 from partwise.ledger.read.history import history
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records import checks
@@ -90,6 +90,7 @@ class PartDetails:
     revisions: tuple[RevisionLine, ...]
     failure: FailureLine | None
     checks: tuple[CheckLine, ...]
+    mixed: bool
     writer: str | None
     dag: str
     run: str | None
@@ -160,7 +161,10 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
         begin=0 if dimension else p * table.length,
         end=0 if dimension else (p + 1) * table.length,
         state=_word(snapshot, table, p, snapshot.now - within),
-        why=sentence(graph, known, ZONE) + behind(snapshot, known.lacks) + as_it_was(graph, known.held),
+        why=sentence(graph, known, ZONE)
+        + behind(snapshot, known.lacks)
+        + as_it_was(graph, known.held)
+        + mixture_text(graph, known),
         reason=known.cause.text(graph, not known.exists) if known.cause else None,
         since=known.since,
         rows=known.rows,
@@ -187,6 +191,7 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
             writer_at(snapshot.r, table.name, failed.at),
         ),
         checks=() if checked is None else tuple(lines_of(table, checked)),
+        mixed=known.mixture is not None,
         writer=writer,
         dag=table.helper_of or table.name,
         run=queries.runs(snapshot.r).get(table.helper_of or table.name),

@@ -17,7 +17,7 @@ from partwise.ledger.write.define import Changes
 from partwise.workspace import BadSetting, NoWorkspace, Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
 
 
 class Unavailable(Exception):
@@ -38,7 +38,7 @@ class Place:
         self._ledger: Ledger | None = None
         self._catalog = Catalog()
         self._known: tuple[object, ...] = ()
-        self._definitions: Definitions | None = None
+        self._definitions: Program | None = None
 
     @contextmanager
     def snapshot(self, now: float | None = None) -> Iterator[Snapshot]:
@@ -56,7 +56,7 @@ class Place:
                 raise Unavailable(str(why)) from None
         return self._workspace
 
-    def definitions(self) -> Definitions:
+    def definitions(self) -> Program:
         """As they run here. Read again when files have changed, or strategies have been settled."""
         from partwise.choose.settled import settled
 

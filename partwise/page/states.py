@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Word = Literal[
-    "none", "empty", "fresh", "repaired", "open", "building", "missing", "manual", "stale", "blocked", "failed"
+    "none",
+    "empty",
+    "fresh",
+    "repaired",
+    "open",
+    "building",
+    "missing",
+    "deferred",
+    "manual",
+    "stale",
+    "blocked",
+    "failed",
 ]
 
 
@@ -26,6 +37,7 @@ STATES = (
     State("open", "o", "rows have arrived, the part is not closed yet"),
     State("building", "b", "being computed now"),
     State("missing", "m", "never built"),
+    State("deferred", "d", "ready, but its view refreshes later: see its `refresh` policy"),
     State("manual", "h", "stale, and its view is repaired by hand"),
     State("stale", "s", "an input or the definition is newer; it is computed next"),
     State("blocked", "w", "due, but waits for an input that is missing or stale"),

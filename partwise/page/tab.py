@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import bindparam, select
 
 from partwise.cli.views.explained import explained
-from partwise.definitions import Definitions, View
+from partwise.compile.program import Program, Runnable
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records import checks
 from partwise.ledger.schema import part, step
@@ -88,11 +88,11 @@ class Tab:
     problem: str | None
 
 
-def tab(snapshot: Snapshot, definitions: Definitions, table: Table, folder: Path | None = None) -> Tab:
+def tab(snapshot: Snapshot, program: Program, table: Table, folder: Path | None = None) -> Tab:
     """`folder`: the workspace, from which the file of the definition is named."""
     served = table.helper_of or table.name
-    written = definitions.tables.get(served)
-    found = explained(snapshot, definitions, table.name, None, snapshot.now) if table.kind == "view" else []
+    written = program.tables.get(served)
+    found = explained(snapshot, program, table.name, None, snapshot.now) if table.kind == "view" else []
     own = next((item for item in found if item.view.name == table.name), None)
     queries = tuple(query for item in found for query in _queries(item.view))
     sources = [n for n in snapshot.graph.order if n in snapshot.graph.upstream([table.name])]
@@ -122,10 +122,11 @@ def tab(snapshot: Snapshot, definitions: Definitions, table: Table, folder: Path
     )
 
 
-def _queries(view: View) -> Iterator[Query]:
-    if view.query is not None:
-        yield Query(view.name, "as written", view.query.text.strip())
-    generated = view.query is not None or view.helper_of is not None
+def _queries(view: Runnable) -> Iterator[Query]:
+    query = view.written.query
+    if query is not None and view.helper_of is None:
+        yield Query(view.name, "as written", query.text.strip())
+    generated = query is not None
     for title, statement in (("INITIALIZE", view.initialize), ("UPDATE", view.update)):
         if statement is not None:
             yield Query(view.name, f"{title}, generated" if generated else title, statement.text.strip())

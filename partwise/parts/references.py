@@ -19,7 +19,7 @@ from math import gcd
 from partwise.parts.ranges import FOREVER, Parts, Range
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bound:
     """floor((times * j + plus) / over), with times >= 1 and over >= 1, in lowest terms."""
 
@@ -56,7 +56,7 @@ class Bound:
         return f"({inner})/{self.over}" if self.plus else f"{inner}/{self.over}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reference:
     """Parts lo(j) .. hi(j) of a table, for part j of a view."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from partwise.parts import Parts, Range, range_text
+from partwise.plan.refresh import Refreshed
 from partwise.tables import Graph
 
 StepKind = Literal["missing", "stale", "requested"]
@@ -38,13 +39,14 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Consecutive parts that are due for the same newest cause."""
+    """Consecutive parts that are due for the same newest cause, without a break since `since` (`since_seq`)."""
 
     lo: int
     hi: int
     seq: int
     since: float
     cause: Cause
+    since_seq: int = 0
 
     @property
     def parts(self) -> Parts:
@@ -75,7 +77,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
-    """Parts that someone waits for, and why they are not there: missing, stale, failed or manual."""
+    """Parts that someone waits for, and why they are not there: missing, stale, deferred, failed or manual."""
 
     table: str
     parts: Range
@@ -91,6 +93,17 @@ class Blocked:
     waits_for: tuple[WaitsFor, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Parts that wait for their view's refresh policy, since when, when they go at the latest, and what would be sooner."""
+
+    table: str
+    parts: Parts
+    since: float
+    fires_at: float
+    waits_for: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to do now, in order; what waits; what is left to people; what may have to follow.
@@ -103,6 +116,7 @@ class Plan:
     manual: tuple[Step, ...] = ()
     later: Mapping[str, Parts] | None = None
     held: Mapping[str, Parts] = field(default_factory=dict)
+    deferred: tuple[Deferred, ...] = ()
 
 
 #: The parts of a table between two indexes.
@@ -130,3 +144,5 @@ class Facts(Protocol):
     def lost(self, table: str) -> Parts: ...
 
     def failures(self) -> Mapping[str, Mapping[int, Failure]]: ...
+
+    def refreshed(self) -> Mapping[str, Refreshed]: ...

@@ -10,14 +10,16 @@ The cost is that of the due ranges and what lies downstream of them; parts that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from partwise.parts import Parts, Range, range_text
-from partwise.plan.model import Blocked, Due, Facts, Failure, Plan, Step, StepKind, WaitsFor, Window
+from partwise.parts import FOREVER, Parts, Range, range_text
+from partwise.plan import refresh
+from partwise.plan.model import Blocked, Deferred, Due, Facts, Failure, Plan, Step, StepKind, WaitsFor, Window
 from partwise.plan.next import needs_of_parts
 from partwise.plan.reach import fed, inputs_exist, read_by, required_of, self_closure, with_predecessors
+from partwise.plan.refresh import Refreshed, Waiting
 from partwise.tables import Graph, Table
 
 
@@ -34,6 +36,9 @@ class Look:
     failed: Parts
     manual: Parts
     held: Parts  # due, but left as published until something else happens; their readers go on with that
+    deferred: Parts  # ready but for the view's refresh policy
+    delayed: Parts  # pending because of deferred parts, here or further up
+    fires: str | None  # why the policy releases parts now that have not been released before
 
 
 def look_around(graph: Graph, facts: Facts, now: float, only: Collection[str] | None = None) -> dict[str, Look]:
@@ -93,14 +98,17 @@ def _look(
             return None  # nothing built, nothing to build
         start = due.first
     incoming = _incoming(table, start, looks)
+    delayed = _delayed(table, start, looks)
     manual = _manual(table, rows, facts)
     failed = _failed(rows, failures, now)
     held = manual | _published(failed, failures, table, facts)
-    patient = incoming - _out_of_patience(table, rows, now)
+    # Patience does not run while an input is deferred: its policy bounds how long that takes.
+    patient = incoming - (_out_of_patience(table, rows, now, graph.behind.get(table.name, 0.0)) - delayed)
     candidates = inputs_exist(table, start, due - failed - manual - patient, facts)
     pending = (due - held) | incoming
     barred = patient | failed | manual
     ready = candidates
+    last = start
     if table.self_references:
         newest = facts.newest(table.name)
         last = max([start if newest is None else newest, *(row.hi for row in rows)])
@@ -110,8 +118,65 @@ def _look(
             # Of its own table only what ready parts read matters, however long its history is.
             first = min(r.lo.at(ready.first) for r in table.self_references)
             ready = with_predecessors(table, start, ready, facts.existing(table.name, first, ready.last))
+    deferred, fired = _deferred(graph, table, rows, ready, facts, now)
+    if deferred and table.refresh is not None and table.refresh.readers == "published":
+        published = deferred & facts.existing(table.name, deferred.first, deferred.last)
+        held |= published
+        pending = (due - held) | incoming
+    delayed |= deferred - held
+    if table.self_references:
         pending |= self_closure(table, pending, last)
-    return Look(table, start, tuple(rows), ready, pending, barred, failed, manual, held)
+        delayed |= self_closure(table, delayed, last)
+    return Look(
+        table, start, tuple(rows), ready - deferred, pending, barred, failed, manual, held, deferred, delayed, fired
+    )
+
+
+def _deferred(
+    graph: Graph, table: Table, rows: list[Due], ready: Parts, facts: Facts, now: float
+) -> tuple[Parts, str | None]:
+    """Ready parts that wait for the view's refresh policy, or why it releases them now.
+
+    Released are parts that were due by the last firing, that somebody requested, and that follow from the view's own
+    helpers or earlier parts, which were released themselves.
+    """
+    policy = table.refresh
+    if policy is None or not ready:
+        return Parts(), None
+    known = facts.refreshed().get(table.family, Refreshed())
+    free = Parts.of(*((row.lo, row.hi) for row in rows if _is_released(graph, table, row, known)))
+    if policy.new == "at once":
+        free |= ready - facts.existing(table.name, ready.first, ready.last)
+    waiting = ready - free
+    if not waiting:
+        return waiting, None
+    why = refresh.fires(policy, _waiting(rows, waiting), known, now)
+    if why is not None:
+        return Parts(), why
+    if table.self_references and (released := ready & free):
+        # What is released reads earlier parts of its own table: these go with it.
+        waiting = waiting.within(released.last + 1, FOREVER)
+    return waiting, None
+
+
+def _is_released(graph: Graph, table: Table, row: Due, known: Refreshed) -> bool:
+    if row.cause.kind == "requested" or (known.fired_at is not None and row.since <= known.fired_at):
+        return True
+    cause = graph.tables.get(row.cause.table or "")
+    return row.cause.kind == "input" and cause is not None and cause.family == table.family
+
+
+def _waiting(rows: Iterable[Due], parts: Parts) -> Waiting:
+    return Waiting(parts.count, min(row.since for row in rows if parts.within(row.lo, row.hi)))
+
+
+def _delayed(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:
+    """Parts that read something which waits for a refresh policy, here or further up."""
+    found = Parts()
+    for name in table.input_names:
+        if name in looks and looks[name].delayed:
+            found |= fed(table, start, name, looks[name].delayed)
+    return found
 
 
 def _incoming(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:
@@ -150,14 +215,15 @@ def _published(failed: Parts, failures: Mapping[int, Failure], table: Table, fac
     return given_up & facts.existing(table.name, given_up.first, given_up.last) if given_up else given_up
 
 
-def _out_of_patience(table: Table, rows: list[Due], now: float) -> Parts:
+def _out_of_patience(table: Table, rows: list[Due], now: float, behind: float) -> Parts:
     """Due for so long that pending inputs no longer hold them back, as long as they exist.
 
-    Without this an input that changes during every run would keep its readers waiting for ever.
+    Without this an input that changes during every run would keep its readers waiting for ever. What refresh policies
+    take (`behind`) comes on top: they make inputs wait on purpose.
     """
     if table.patience is None:
         return Parts()
-    return Parts.of(*((row.lo, row.hi) for row in rows if row.since + table.patience <= now))
+    return Parts.of(*((row.lo, row.hi) for row in rows if row.since + table.patience + behind <= now))
 
 
 def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | None = None) -> Plan:
@@ -171,7 +237,18 @@ def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | No
     later = {look.table.name: _may_follow(facts, look) for look in wanted}
     held = {look.table.name: look.held for look in wanted if look.held}
     later = {name: parts for name, parts in later.items() if parts}
-    return Plan(tuple(steps), tuple(blocked), tuple(manual), later, held)
+    deferred = [as_deferred(facts, look, now) for look in wanted if look.deferred]
+    return Plan(tuple(steps), tuple(blocked), tuple(manual), later, held, tuple(deferred))
+
+
+def as_deferred(facts: Facts, look: Look, now: float) -> Deferred:
+    """What waits for the refresh policy of a table, and until when."""
+    policy = look.table.refresh
+    assert policy is not None
+    known, waiting = facts.refreshed().get(look.table.family, Refreshed()), _waiting(look.due, look.deferred)
+    soonest = refresh.fires_at(policy, waiting, known, now)
+    also = tuple(refresh.waits_for(policy, waiting, known))
+    return Deferred(look.table.name, look.deferred, waiting.oldest, soonest, also)
 
 
 def _may_follow(facts: Facts, look: Look) -> Parts:
@@ -206,6 +283,9 @@ def steps_of(graph: Graph, facts: Facts, looks: Mapping[str, Look], look: Look, 
 def _reason(graph: Graph, facts: Facts, look: Look, looks: Mapping[str, Look], span: Range, missing: bool) -> str:
     texts = list(dict.fromkeys(r.cause.text(graph, missing) for r in look.due if r.lo <= span.hi and r.hi >= span.lo))
     text = texts[-1] if len(texts) < 2 else f"{texts[-1]} and {len(texts) - 1} more"
+    if (policy := look.table.refresh) is not None and look.ready.within(*span):
+        fired = look.fires or facts.refreshed().get(look.table.family, Refreshed()).why
+        text += f"; refresh: {fired or refresh.text(policy)}"
     held = held_inputs(look.table, look.start, facts, looks, span)
     as_it_was = [f"{w.table}[{range_text(w.parts, graph[w.table].length)}]" for w in held]
     if not as_it_was:
@@ -231,7 +311,7 @@ def _blocked(facts: Facts, look: Look, looks: Mapping[str, Look]) -> list[Blocke
     due = Parts.of(*((row.lo, row.hi) for row in look.due))
     return [
         Blocked(look.table.name, span, tuple(waits_for(facts, look, looks, span.lo)))
-        for span in (due - look.ready - look.manual).ranges
+        for span in (due - look.ready - look.manual - look.deferred).ranges
     ]
 
 
@@ -251,6 +331,6 @@ def waits_for(facts: Facts, look: Look, looks: Mapping[str, Look], j: int) -> li
         other = look if item.table == look.table.name else looks.get(item.table)
         if other is not None:
             late = (needed - absent) & other.pending
-            state = "failed" if late & other.failed else "stale"
+            state = "failed" if late & other.failed else "deferred" if late & other.delayed else "stale"
             found.update((WaitsFor(item.table, r, state), None) for r in late.ranges)
     return list(found)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 INDEXES = ("i", "j")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FoundReference:
     """A table in FROM or JOIN: `table` as written, without quotes; offsets in the text, `end` excluded.
 
@@ -41,7 +41,7 @@ class FoundReference:
     written: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FoundReferences:
     """All tables that a query reads, in order of appearance, and what is wrong with its text."""
 

@@ -234,12 +234,12 @@ _BEFORE_OPERANDS = frozenset(
 )  # fmt: skip
 
 
-_QUOTED = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)""", re.DOTALL)
+QUOTED = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)""", re.DOTALL)
 
 
 def one_line(text: str) -> str:
     """White space made single, except inside strings and quoted names."""
-    parts = _QUOTED.split(text)
+    parts = QUOTED.split(text)
     for at, part in enumerate(parts):
         parts[at] = part.replace("\n", "\\n") if at % 2 else re.sub(r"\s+", " ", part)
     return "".join(parts).strip()
@@ -252,7 +252,7 @@ def unwrapped(text: str) -> str:
 
 def without_strings(text: str) -> str:
     """Of the same length, for looking at signs that may stand in strings, too."""
-    return "".join("x" * len(part) if at % 2 else part for at, part in enumerate(_QUOTED.split(text)))
+    return "".join("x" * len(part) if at % 2 else part for at, part in enumerate(QUOTED.split(text)))
 
 
 def conjunct(text: str) -> str:

@@ -3,26 +3,12 @@
 Importing this costs about 0.2 s (delta-rs and pyarrow), so commands import it only when they need it.
 """
 
+from partwise.storage.errors import Conflict, NoTable, Refused, StorageError, StoreProblem
+from partwise.storage.handle import File, Handle, Rewrite, rewrite
 from partwise.storage.log import Logged, entries
 from partwise.storage.schema import BadSchema
-from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep
-from partwise.storage.table import (
-    Conflict,
-    File,
-    Handle,
-    NoTable,
-    Refused,
-    Rewrite,
-    StorageError,
-    barrier,
-    checkpoint,
-    commit,
-    create,
-    exists,
-    open_at,
-    replace,
-    rewrite,
-)
+from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep, upload
+from partwise.storage.table import barrier, checkpoint, commit, create, exists, open_at, replace
 
 __all__ = [
     "BadSchema",
@@ -34,6 +20,7 @@ __all__ = [
     "Refused",
     "Rewrite",
     "StorageError",
+    "StoreProblem",
     "Swept",
     "barrier",
     "begin",
@@ -49,4 +36,5 @@ __all__ = [
     "rewrite",
     "staged",
     "sweep",
+    "upload",
 ]

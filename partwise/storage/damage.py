@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from partwise.storage.errors import StorageError
 from partwise.storage.files import folder
-from partwise.storage.table import StorageError, open_at
+from partwise.storage.table import open_at
 
 
 @dataclass(frozen=True, slots=True)

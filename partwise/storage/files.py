@@ -1,7 +1,7 @@
 """Files of a table's folder: where they are, how large, and what their Parquet footers say.
 
-A local folder is read with the standard library; an object store (`s3://...`) through pyarrow's file
-systems, which take a second to import and are therefore imported only then.
+A local folder is read with the standard library; an object store (`s3://...`) through a library of its own, which is
+imported only then.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from partwise.object_store import is_remote
+from partwise.storage.remote import Bucket
 from partwise.storage.schema import PART, PART_FIELDS, PART_TIMESTAMP
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,19 +32,33 @@ class Folder(Protocol):
     def size(self, name: str) -> int | None: ...
     def read(self, name: str) -> bytes | None: ...
     def write(self, name: str, content: bytes) -> None: ...
-    def listing(self, under: str) -> list[Listed]: ...
-    def delete(self, name: str) -> None:
-        """Deletes a file, or a folder with all it holds; fine when it is not there."""
+    def create(self, name: str, content: bytes) -> bool:
+        """Writes a file, unless there is one. False: there is one."""
 
-    def footer(self, name: str) -> Footer:
+    def listing(self, under: str) -> list[Listed]: ...
+    def delete(self, *names: str) -> None:
+        """Deletes files; fine when they are not there."""
+
+    def delete_folder(self, name: str) -> None:
+        """Deletes a folder with all it holds; fine when it is not there."""
+
+    def parquet(self, name: str) -> Parquet | None: ...
+
+
+class Parquet(Protocol):
+    """A file that should be Parquet."""
+
+    @property
+    def size(self) -> int: ...
+    def footer(self) -> Footer:
         """Raises BadFile for anything that is not a whole Parquet file."""
 
 
 def folder(path: str) -> Folder:
     """A folder by path or URL."""
-    if path.startswith("file://"):
-        path = path.removeprefix("file://")
-    return RemoteFolder(path) if "://" in path else LocalFolder(Path(path).absolute())
+    if is_remote(path):
+        return RemoteFolder(Bucket(path))
+    return LocalFolder(Path(path.removeprefix("file://")).absolute())
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,14 @@ class LocalFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
+    def create(self, name: str, content: bytes) -> bool:
+        try:
+            with open(self.base / name, "xb") as file:
+                file.write(content)
+        except FileExistsError:
+            return False
+        return True
+
     def listing(self, under: str) -> list[Listed]:
         try:
             with os.scandir(self.base / under) as entries:
@@ -71,15 +95,27 @@ class LocalFolder:
         except FileNotFoundError:
             return []
 
-    def delete(self, name: str) -> None:
-        path = self.base / name
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=False)
-        else:
-            path.unlink(missing_ok=True)
+    def delete(self, *names: str) -> None:
+        for name in names:
+            (self.base / name).unlink(missing_ok=True)
 
-    def footer(self, name: str) -> Footer:
-        return _footer(name, str(self.base / name))
+    def delete_folder(self, name: str) -> None:
+        if (path := self.base / name).is_dir():
+            shutil.rmtree(path, ignore_errors=False)
+
+    def parquet(self, name: str) -> Parquet | None:
+        size = self.size(name)
+        return None if size is None else _LocalParquet(name, size, str(self.base / name))
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalParquet:
+    name: str
+    size: int
+    path: str
+
+    def footer(self) -> Footer:
+        return _footer(self.name, self.path)
 
 
 def _listed(entry: os.DirEntry[str]) -> Listed:
@@ -87,65 +123,65 @@ def _listed(entry: os.DirEntry[str]) -> Listed:
     return Listed(entry.name, entry.is_dir(), found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RemoteFolder:
-    """Any store that pyarrow knows; its settings come from the environment, as delta-rs's do."""
+    """A folder of an object store. Raises StoreProblem where the store does not answer."""
 
-    url: str
-
-    @cached_property
-    def _system(self) -> tuple[Any, str]:
-        from pyarrow.fs import FileSystem  # type: ignore[import-untyped]
-
-        system, base = FileSystem.from_uri(self.url)
-        return system, base.rstrip("/")
+    bucket: Bucket
 
     def size(self, name: str) -> int | None:
-        system, base = self._system
-        info = system.get_file_info(f"{base}/{name}")
-        return int(info.size) if info.is_file else None
+        found = self.bucket.head(name)
+        return None if found is None else found.size
 
     def read(self, name: str) -> bytes | None:
-        system, base = self._system
-        try:
-            with system.open_input_stream(f"{base}/{name}") as stream:
-                return bytes(stream.readall())
-        except FileNotFoundError:
-            return None
+        return self.bucket.get(name)
 
     def write(self, name: str, content: bytes) -> None:
-        system, base = self._system
-        system.create_dir(f"{base}/{name}".rsplit("/", 1)[0], recursive=True)
-        with system.open_output_stream(f"{base}/{name}") as stream:
-            stream.write(content)
+        self.bucket.put(name, content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        return self.bucket.create(name, content)
 
     def listing(self, under: str) -> list[Listed]:
-        from pyarrow.fs import FileSelector, FileType
+        folders, files = self.bucket.inside(under)
+        found = [Listed(name, True, 0, _EPOCH) for name in folders]
+        return found + [Listed(f.name.rpartition("/")[2], False, f.size, f.changed) for f in files]
 
-        system, base = self._system
-        found = system.get_file_info(FileSelector(f"{base}/{under}", allow_not_found=True))
-        return [Listed(i.base_name, i.type == FileType.Directory, i.size or 0, i.mtime or _EPOCH) for i in found]
+    def delete(self, *names: str) -> None:
+        self.bucket.remove(*names)
 
-    def delete(self, name: str) -> None:
-        from pyarrow.fs import FileType
+    def delete_folder(self, name: str) -> None:
+        self.bucket.remove_folder(name)
 
-        system, base = self._system
-        kind = system.get_file_info(f"{base}/{name}").type
-        if kind == FileType.Directory:
-            system.delete_dir(f"{base}/{name}")
-        elif kind == FileType.File:
-            system.delete_file(f"{base}/{name}")
-
-    def footer(self, name: str) -> Footer:
-        system, base = self._system
-        return _footer(name, f"{base}/{name}", system)
+    def parquet(self, name: str) -> Parquet | None:
+        """One request gives the size and the footer."""
+        found = self.bucket.tail(name)
+        return None if found is None else _RemoteParquet(name, *found, self.bucket)
 
 
-def _footer(name: str, path: str, system: Any = None) -> Footer:
+@dataclass(frozen=True, slots=True)
+class _RemoteParquet:
+    name: str
+    size: int
+    tail: bytes
+    bucket: Bucket
+
+    def footer(self) -> Footer:
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        tail, needed = self.tail, int.from_bytes(self.tail[-8:-4], "little") + 8
+        if len(tail) < needed <= self.size:
+            again = self.bucket.tail(self.name, needed)
+            tail = tail if again is None else again[1]
+        # The footer stands at the end and tells its own length: to read it, nothing before it is needed.
+        return _footer(self.name, pa.BufferReader(tail))
+
+
+def _footer(name: str, file: Any) -> Footer:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        return Footer(name, pq.read_metadata(path, filesystem=system))
+        return Footer(name, pq.read_metadata(file))
     except Exception as why:  # pyarrow raises several kinds for truncated or foreign bytes
         raise BadFile(f"{name} is not a readable Parquet file: {why}") from why
 

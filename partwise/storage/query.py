@@ -1,7 +1,8 @@
 """Ad-hoc SQL by DuckDB over pinned versions of tables, without a JVM.
 
 Each table is a view over exactly the files of its version, so a query over several tables sees all
-of them as of one moment, whatever is being committed meanwhile.
+of them as of one moment, whatever is being committed meanwhile. Local files DuckDB reads by itself, those of an object
+store through pyarrow.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from partwise.object_store import explained, is_remote, meaning
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
+from partwise.storage.errors import StoreProblem
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from partwise.storage.handle import File, Handle
 
 _TYPES = {
     "string": "VARCHAR",
@@ -58,6 +63,7 @@ class Result:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
+    sequence: int | None = None  # of the ledger, as of which the tables were read
 
 
 def query(sql: str, tables: Mapping[str, Pin]) -> Result:
@@ -72,7 +78,12 @@ def query(sql: str, tables: Mapping[str, Pin]) -> Result:
             columns = tuple(str(column[0]) for column in found.description)
             types = tuple(str(column[1]) for column in found.description)
             return Result(columns, types, found.fetchall())
-        except duckdb.Error as why:
+        except (duckdb.Error, OSError) as why:
+            for pin in tables.values():
+                if is_remote(pin.path) and meaning(str(why)):
+                    raise StoreProblem(explained(pin.path, str(why))) from why
+            if not isinstance(why, duckdb.Error):
+                raise
             known = ", ".join(sorted(tables)) or "none"
             raise BadQuery(f"{_SYSTEM.sub('', str(why))}\nTables of this workspace: {known}") from why
 
@@ -84,7 +95,7 @@ def connect(sql: str, tables: Mapping[str, Pin]) -> DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
     connection.execute("SET TimeZone = 'UTC'")
     for name in mentioned(sql, tables):
-        connection.execute(f"CREATE VIEW {_quoted(name)} AS {_select(tables[name])}")
+        connection.execute(f"CREATE VIEW {_quoted(name)} AS {_select(name, tables[name], connection)}")
     return connection
 
 
@@ -97,7 +108,7 @@ def mentioned(sql: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if set(re.findall(r"\w+", name.lower())) <= words]
 
 
-def _select(pin: Pin) -> str:
+def _select(name: str, pin: Pin, connection: DuckDBPyConnection) -> str:
     from partwise.storage.table import open_at
 
     if pin.version is None:
@@ -109,11 +120,24 @@ def _select(pin: Pin) -> str:
     if not files:
         return _empty(handle.schema)
     columns = ", ".join(_quoted(name) for name in handle.columns)
-    uris = ", ".join(_text(uri) for uri in handle.uris(files))
     hidden = [] if pin.parts is None else [f for f in files if not f.only_holds(pin.parts)]
     where = f" WHERE {_in_parts(pin.parts)}" if pin.parts is not None and hidden else ""
-    # Nothing may be guessed from paths: `a=1` in a folder's name is no column.
-    return f"SELECT {columns} FROM read_parquet([{uris}], hive_partitioning = false){where}"
+    return f"SELECT {columns} FROM {rows_of(handle, files, connection, name)}{where}"
+
+
+def rows_of(handle: Handle, files: Sequence[File], connection: DuckDBPyConnection, name: str) -> str:
+    """What DuckDB reads these files of a table by. `name` is of no other relation in this connection."""
+    if is_remote(handle.path):
+        from partwise.storage.arrow import dataset
+
+        connection.register(f"{name} in the store", dataset(handle, files))
+        return _quoted(f"{name} in the store")
+    return parquet(handle.uris(files))
+
+
+def parquet(paths: Iterable[str]) -> str:
+    """Local files. Nothing may be guessed from paths: `a=1` in a folder's name is no column."""
+    return f"read_parquet([{', '.join(map(_text, paths))}], hive_partitioning = false)"
 
 
 def _in_parts(parts: Parts) -> str:

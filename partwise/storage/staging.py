@@ -11,11 +11,16 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from partwise.object_store import is_remote
 from partwise.storage import log
+from partwise.storage.errors import Refused
 from partwise.storage.files import Folder, folder
-from partwise.storage.table import File, Handle, Refused, barrier, open_at
+from partwise.storage.handle import File, Handle
+from partwise.storage.remote import Bucket
+from partwise.storage.table import barrier, open_at
 
 _NOTES = "_staged"
 #: Words that Spark and Delta take literally: no hidden names, no `x=1` that looks like a partition.
@@ -32,7 +37,9 @@ def folder_of(step: str) -> str:
 def begin(handle: Handle, step: str) -> str:
     """Notes that this step stages files for this handle; returns the full path to write to."""
     name, root = folder_of(step), folder(handle.path)
-    if root.listing(name) or root.size(f"{_NOTES}/{step}") is not None:
+    # A note without files does no harm; in an object store, looking for it is a request.
+    noted = not is_remote(handle.path) and root.size(f"{_NOTES}/{step}") is not None
+    if noted or root.listing(name):
         # An earlier try may be committed already; writing into its folder would damage the table.
         raise Refused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
     root.write(f"{_NOTES}/{step}", str(handle.version).encode())
@@ -46,19 +53,41 @@ def staged(path: str, step: str) -> tuple[File, ...]:
     return tuple(File(f"{name}/{f.name}", f.size) for f in sorted(found, key=lambda f: f.name))
 
 
+#: Steps of this process whose files were uploaded one by one: none of them is empty.
+_uploaded: set[str] = set()
+
+
+def upload(handle: Handle, step: str, here: Path) -> tuple[File, ...]:
+    """Puts the Parquet files of a local folder, but for empty ones, into the folder of a step in an object store."""
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    name, root, found = folder_of(step), Bucket(handle.path), []
+    for file in sorted(here.glob("*.parquet")):
+        if pq.read_metadata(file).num_rows:
+            if not root.upload(f"{name}/{file.name}", file):
+                raise Refused(f"{handle.path}: {name}/{file.name} is there already; each try needs a name of its own")
+            found.append(File(f"{name}/{file.name}", file.stat().st_size))
+    _uploaded.add(step)
+    return tuple(found)
+
+
 def finish(path: str, step: str) -> None:
     """After the commit: the files are the table's now. A folder of empty files, of which it took none, goes."""
     root = folder(path)
-    actions = _follower(root, step)
-    if actions is not None and not _names(actions, step):
-        root.delete(folder_of(step))
+    if step in _uploaded:
+        _uploaded.discard(step)
+    else:
+        actions = _follower(root, step)
+        if actions is not None and not _names(actions, step):
+            root.delete_folder(folder_of(step))
     root.delete(f"{_NOTES}/{step}")
 
 
 def discard(path: str, step: str) -> None:
     """Throws staged files away (unchanged content, failed check). Only for files never committed."""
     root = folder(path)
-    root.delete(folder_of(step))
+    _uploaded.discard(step)
+    root.delete_folder(folder_of(step))
     root.delete(f"{_NOTES}/{step}")  # last, so that a crash leaves the note and the sweep finds it
 
 

@@ -12,124 +12,29 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from partwise.parts import Parts
+from partwise import object_store
 from partwise.storage import log
+from partwise.storage.errors import Conflict, Refused
 from partwise.storage.files import BadFile, folder
+from partwise.storage.handle import File, Handle, opened, options, told
 from partwise.storage.schema import PART, names, normal
 
 #: A checkpoint each so many versions keeps opening a table at any version cheap.
 CHECKPOINT_EVERY = 50
+#: In an object store, opening takes two requests for each version since the last one.
+CHECKPOINT_EVERY_IN_STORE = 10
 
 #: Log files are the ledger's evidence after a crash and the way to older versions: nobody cleans them
 #: away behind our back.
 KEEP_LOG = {"delta.enableExpiredLogCleanup": "false"}
 #: The statistics that we write and that readers filter by; other writers (OPTIMIZE) keep to them too.
 PART_STATISTICS = {"delta.dataSkippingStatsColumns": "part,part_timestamp"}
-
-
-class StorageError(Exception):
-    """A table cannot be read or written as asked; the message is meant for people."""
-
-
-class NoTable(StorageError):
-    """There is no Delta table at this path, or not in this version."""
-
-
-class Conflict(StorageError):
-    """Another commit took the version; nothing of ours is visible. Start over from a new handle."""
-
-
-class Refused(StorageError):
-    """The commit would have damaged the table; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of a table, live in one version. `lo`..`hi` is the range of its parts by statistics."""
-
-    path: str
-    size: int
-    rows: int | None = None
-    lo: int | None = None
-    hi: int | None = None
-
-    def may_hold(self, parts: Parts) -> bool:
-        """Without statistics it may hold anything."""
-        return self.lo is None or self.hi is None or bool(parts.within(self.lo, self.hi))
-
-    def only_holds(self, parts: Parts) -> bool:
-        return self.lo is not None and self.hi is not None and parts.covers(self.lo, self.hi)
-
-
-@dataclass(frozen=True)
-class Handle:
-    """A table at one version. Cheap: the list of files is read when asked for."""
-
-    path: str
-    version: int
-    table: DeltaTable = field(repr=False, compare=False)
-
-    @cached_property
-    def schema(self) -> str:
-        """As JSON text, the form that Spark reads."""
-        return str(self.table.schema().to_json())
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return names(self.schema)
-
-    @cached_property
-    def files(self) -> tuple[File, ...]:
-        # Read without pyarrow: its import, with pandas behind it, would cost a query two seconds.
-        found = self.table.get_add_actions(flatten=True)
-        absent = [None] * found.num_rows
-        columns = [
-            found.column(name).to_pylist() if name in found.column_names else absent
-            for name in ("path", "size_bytes", "num_records", f"min.{PART}", f"max.{PART}")
-        ]
-        return tuple(File(*row) for row in zip(*columns, strict=True))
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows or 0 for file in self.files)
-
-    def files_of(self, parts: Parts) -> tuple[File, ...]:
-        """The files that may hold rows of these parts."""
-        return tuple(file for file in self.files if file.may_hold(parts))
-
-    def uris(self, files: Iterable[File] | None = None) -> list[str]:
-        """Full paths, as Spark and DuckDB take them."""
-        root = self.path.rstrip("/")
-        return [f"{root}/{file.path}" for file in (self.files if files is None else files)]
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """What replacing some parts does to the files: `removed` go; of those, `mixed` hold other parts
-    too, whose rows have to be part of the staged write."""
-
-    removed: tuple[File, ...]
-    mixed: tuple[File, ...]
-    surviving: Parts
-
-
-def rewrite(handle: Handle, parts: Parts) -> Rewrite:
-    """Which files must go for these parts to be replaced, and which other parts they may hold."""
-    removed = handle.files_of(parts)
-    mixed = tuple(file for file in removed if not file.only_holds(parts))
-    unknown = next((f.path for f in mixed if f.lo is None), None)
-    if unknown is not None:
-        raise Refused(f"{handle.path}: {unknown} has no statistics of '{PART}', so its parts cannot be replaced")
-    held = Parts.of(*((f.lo, f.hi) for f in mixed if f.lo is not None and f.hi is not None))
-    return Rewrite(removed, mixed, held - parts)
 
 
 def create(path: str, schema: str, *, name: str | None = None, description: str | None = None) -> Handle:
@@ -139,7 +44,8 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
     keeps its schema; see `replace` for another one.
     """
     wanted = Schema.from_json(normal(schema))
-    if not _is_table(path):
+    if not exists(path):
+        _latest.pop(path, None)  # whatever was here before is gone
         configuration = {**KEEP_LOG, **(PART_STATISTICS if PART in names(schema) else {})}
         try:
             DeltaTable.create(
@@ -149,29 +55,34 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
                 name=name,
                 description=description,
                 configuration=configuration,
+                storage_options=options(path),
                 # With retries the slower of two creators commits its own CREATE as version 1.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
-        except DeltaError:
-            if not _is_table(path):  # else somebody was quicker, which is as good
-                raise
+        except (DeltaError, OSError) as why:
+            if not exists(path):  # else somebody was quicker, which is as good
+                raise told(path, why) from why
     return open_at(path)
 
 
 def open_at(path: str, version: int | None = None) -> Handle:
     """The table at a version (the newest one by default). Raises NoTable."""
-    try:
-        table = DeltaTable(path, version=version)
-    except TableNotFoundError as why:
-        raise NoTable(f"there is no Delta table in {path}") from why
-    except DeltaError as why:
-        at = "" if version is None else f" in version {version}"
-        raise NoTable(f"the Delta table in {path} cannot be opened{at}: {why}") from why
+    known = _latest.get(path)
+    if known is not None and known.version == version:
+        return known
+    table = opened(path, version)
     return Handle(path, table.version(), table)
 
 
+#: Of tables in an object store the handle that follows from the last commit of this process: a version never changes, and
+#: opening one takes many requests.
+_latest: dict[str, Handle] = {}
+
+
 def exists(path: str) -> bool:
-    return _is_table(path)
+    if object_store.is_remote(path):  # delta-rs would keep all other threads waiting meanwhile
+        return any(not found.folder for found in folder(path).listing("_delta_log"))
+    return bool(DeltaTable.is_deltatable(path))
 
 
 def commit(
@@ -195,7 +106,7 @@ def commit(
         raise Refused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
     actions: list[AddAction | RemoveAction] = [*_add_actions(handle, adds, live, handle.columns, now, data_change)]
     actions += [RemoveAction(file.path, data_change, now, live[file.path], {}) for file in removes]
-    return _commit(handle, actions, "append", handle.table.schema(), entry)
+    return _commit(handle, actions, "append", None, entry)
 
 
 def replace(handle: Handle, schema: str, adds: Sequence[File], entry: dict[str, Any]) -> int:
@@ -214,14 +125,16 @@ def barrier(handle: Handle, entry: dict[str, Any]) -> int:
 
 
 def checkpoint(path: str) -> None:
-    DeltaTable(path).create_checkpoint()
-
-
-def _is_table(path: str) -> bool:
-    return bool(DeltaTable.is_deltatable(path))
+    DeltaTable(path, storage_options=options(path)).create_checkpoint()
 
 
 def _check_current(handle: Handle) -> None:
+    """Not needed to be safe, as long as log files stay: the commit is a compare-and-swap. It saves work and tells early."""
+    if object_store.is_remote(handle.path):
+        # There each look is a request. What only it can tell: that the next log file was there and is cleaned away.
+        if log.last_checkpoint(folder(handle.path)) > handle.version:
+            raise Conflict(f"{handle.path}: version {handle.version} is no longer the newest one")
+        return
     if log.exists_after(folder(handle.path), handle.version):
         raise Conflict(f"{handle.path}: version {handle.version} is no longer the newest one")
 
@@ -231,15 +144,15 @@ def _add_actions(
 ) -> list[AddAction]:
     root, found = folder(handle.path), []
     for file in adds:
-        size = root.size(file.path)
+        staged = root.parquet(file.path)
         if file.path in live:
             raise Refused(f"{handle.path}: {file.path} is a file of the table already")
-        if size is None:
+        if staged is None:
             raise Refused(f"{handle.path}: the staged file {file.path} is missing")
-        if size != file.size:
-            raise Refused(f"{handle.path}: the staged file {file.path} has {size} bytes, expected {file.size}")
+        if staged.size != file.size:
+            raise Refused(f"{handle.path}: the staged file {file.path} has {staged.size} bytes, expected {file.size}")
         try:
-            footer = root.footer(file.path)
+            footer = staged.footer()
             if not footer.rows:
                 continue
             statistics = footer.statistics()
@@ -248,24 +161,28 @@ def _add_actions(
         if set(footer.columns) != set(columns):
             odd = ", ".join(sorted(set(footer.columns) ^ set(columns)))
             raise Refused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
-        found.append(AddAction(file.path, size, {}, now, data_change, statistics))
+        found.append(AddAction(file.path, staged.size, {}, now, data_change, statistics))
     return found
 
 
 def _commit(
-    handle: Handle, actions: list[AddAction | RemoveAction], mode: str, schema: Schema, entry: dict[str, Any]
+    handle: Handle, actions: list[AddAction | RemoveAction], mode: str, schema: Schema | None, entry: dict[str, Any]
 ) -> int:
+    """`schema`: another one than the table has."""
     attempt, version = uuid.uuid4().hex, handle.version + 1
+    metadata = {log.ENTRY: json.dumps(entry, separators=(",", ":")), log.ATTEMPT: attempt}
     try:
+        if mode == "append" and object_store.is_s3(handle.path):
+            if not folder(handle.path).create(log.name_of(version), log.written(actions, metadata)):
+                raise Conflict(f"{handle.path}: version {version} is taken")
+            _remember(handle, version, actions)
+            return _done(handle, version)
         handle.table.create_write_transaction(
             actions,
             mode,
-            schema,
+            schema or handle.table.schema(),
             partition_by=[],
-            commit_properties=CommitProperties(
-                custom_metadata={log.ENTRY: json.dumps(entry, separators=(",", ":")), log.ATTEMPT: attempt},
-                max_commit_retries=0,
-            ),
+            commit_properties=CommitProperties(custom_metadata=metadata, max_commit_retries=0),
             # After the commit nothing may fail as if it were the commit.
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )
@@ -273,10 +190,30 @@ def _commit(
         # An object store can lose the answer to a commit that went through: the log knows.
         taken = log.actions_of(folder(handle.path), version)
         if taken is None:
-            raise
+            raise told(handle.path, why) from why
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
             raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
-    if version % CHECKPOINT_EVERY == 0:
+    return _done(handle, version)
+
+
+def _remember(handle: Handle, version: int, actions: Iterable[AddAction | RemoveAction]) -> None:
+    """What the table is after a commit of ours on top of a handle of ours: nobody needs to be asked."""
+    files = {file.path: file for file in handle.files}
+    for action in actions:
+        if isinstance(action, AddAction):
+            found = json.loads(action.stats)
+            lo, hi = found["minValues"].get(PART), found["maxValues"].get(PART)
+            files[action.path] = File(action.path, action.size, found["numRecords"], lo, hi)
+        else:
+            del files[action.path]
+    after = Handle(handle.path, version)
+    after.__dict__.update(schema=handle.schema, files=tuple(files.values()))
+    _latest[handle.path] = after
+
+
+def _done(handle: Handle, version: int) -> int:
+    every = CHECKPOINT_EVERY_IN_STORE if object_store.is_remote(handle.path) else CHECKPOINT_EVERY
+    if version % every == 0:
         _try_checkpoint(handle.path)
     return version
 

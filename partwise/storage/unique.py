@@ -7,13 +7,14 @@ which takes about a twentieth of what computing the part takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
-from partwise.storage.table import Handle
+from partwise.storage.handle import Handle
+from partwise.storage.query import rows_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,21 +37,24 @@ def unique(handle: Handle, parts: Parts, columns: Sequence[str]) -> bool | None:
         return True
     spans = " OR ".join(f"{schemas.PART} BETWEEN {lo} AND {hi}" for lo, hi in parts.ranges)
     mixed = any(not file.only_holds(parts) for file in files)
-    return unique_in_files(handle.uris(files), columns, f"WHERE {spans}" if mixed else "")
+    connection = _connection().cursor()
+    relation = rows_of(handle, files, connection, "looked at")
+    return unique_in(relation, columns, f"WHERE {spans}" if mixed else "", connection)
 
 
-def unique_in_files(uris: Iterable[str], columns: Sequence[str], where: str = "") -> bool | None:
-    """The same of Parquet files; `where` in DuckDB's words."""
+def unique_in(
+    relation: str, columns: Sequence[str], where: str = "", connection: DuckDBPyConnection | None = None
+) -> bool | None:
+    """The same of a relation that DuckDB reads; `where` in its words."""
     import duckdb
 
-    paths = ", ".join("'" + uri.replace("'", "''") + "'" for uri in uris)
     names = ['"' + column.replace('"', '""') + '"' for column in columns]
     missing = " OR ".join(f"{name} IS NULL" for name in names)
     text = f"""SELECT hash({", ".join(names)}) AS h, {missing} AS missing
-        FROM read_parquet([{paths}], hive_partitioning = false) {where}"""
+        FROM {relation} {where}"""
     try:
-        found = _connection().cursor().execute(text).fetchnumpy()
-    except duckdb.Error:  # a store that DuckDB cannot read
+        found = (connection or _connection().cursor()).execute(text).fetchnumpy()
+    except (duckdb.Error, OSError):  # a file that DuckDB cannot read, or a store that does not answer
         return None
     if found["missing"].any():
         return None

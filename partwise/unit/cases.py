@@ -22,7 +22,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from partwise.definitions import Definition, Definitions, Dimension, View
+from partwise.compile.program import Program, ProgramTable, Runnable
+from partwise.definitions import Dimension
 from partwise.parts import BadTime, parse_part
 
 Row = Mapping[str, Any]
@@ -53,7 +54,7 @@ class Case:
         return f"{self.view}: {self.name}"
 
 
-def cases_in(file: Path, definitions: Definitions) -> list[Case]:
+def cases_in(file: Path, definitions: Program) -> list[Case]:
     """The tests of one file. Raises BadCase."""
     import yaml
 
@@ -64,7 +65,7 @@ def cases_in(file: Path, definitions: Definitions) -> list[Case]:
     return [_case(file, number, raw, definitions) for number, raw in enumerate(documents, 1)]
 
 
-def _case(file: Path, number: int, raw: Any, definitions: Definitions) -> Case:
+def _case(file: Path, number: int, raw: Any, definitions: Program) -> Case:
     where = f"{file}, test {number}"
     if not isinstance(raw, dict):
         raise BadCase(f"{where}: expected a map with {', '.join(_KEYS)}")
@@ -72,7 +73,7 @@ def _case(file: Path, number: int, raw: Any, definitions: Definitions) -> Case:
         if key not in _KEYS:
             raise BadCase(f"{where}: {key} is not a key of a test; there are {', '.join(_KEYS)}")
     view = _table(where, str(raw.get("view", file.stem)), definitions)
-    if not isinstance(view, View):
+    if not isinstance(view, Runnable):
         raise BadCase(f"{where}: {view.name} is not a view")
     if not isinstance(raw.get("given"), dict) or ("expect" not in raw and "held" not in raw):
         raise BadCase(f"{where}: a test needs given (rows by table and part) and expect (rows by part)")
@@ -87,7 +88,7 @@ def _case(file: Path, number: int, raw: Any, definitions: Definitions) -> Case:
     )
 
 
-def _table(where: str, name: str, definitions: Definitions) -> Definition:
+def _table(where: str, name: str, definitions: Program) -> ProgramTable:
     known = {d.name.lower(): d for d in definitions.usable.values()}
     if name.lower() not in known:
         names = ", ".join(sorted(d.name for d in known.values()))
@@ -95,12 +96,12 @@ def _table(where: str, name: str, definitions: Definitions) -> Definition:
     return known[name.lower()]
 
 
-def _tables(where: str, raw: Any, definitions: Definitions) -> Iterator[tuple[str, Mapping[int, Sequence[Row]]]]:
+def _tables(where: str, raw: Any, definitions: Program) -> Iterator[tuple[str, Mapping[int, Sequence[Row]]]]:
     if not isinstance(raw, dict):
         raise BadCase(f"{where}: rows are given by table: {{measurements: {{2026-10-03T10:00: [{{...}}]}}}}")
     for name, rows in raw.items():
         table = _table(where, str(name), definitions)
-        if isinstance(table, View):
+        if isinstance(table, Runnable):
             raise BadCase(f"{where}: rows can be given for sources and dimensions; {table.name} is a view")
         if isinstance(table, Dimension):
             found: Mapping[int, Sequence[Row]] = {0: _rows(where, rows)}

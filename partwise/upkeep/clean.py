@@ -65,7 +65,7 @@ def _generations(warehouse: str, table: str, needed: Version) -> Cleaned:
     root, gone = folder(warehouse), 0
     for generation in range(needed.generation):
         if storage.exists(table_path(warehouse, table, generation)):
-            root.delete(table_path("", table, generation).lstrip("/"))
+            root.delete_folder(table_path("", table, generation).lstrip("/"))
             gone += 1
     return Cleaned(generations=gone)
 
@@ -92,10 +92,9 @@ def _data(path: str, needed: Iterable[str], now: datetime) -> Cleaned:
         inside = root.listing(entry.name)
         gone = [f for f in inside if f"{entry.name}/{f.name}" not in wanted and f.changed <= now - _YOUNG]
         if len(gone) == len(inside):
-            root.delete(entry.name)
+            root.delete_folder(entry.name)
         else:
-            for file in gone:
-                root.delete(f"{entry.name}/{file.name}")
+            root.delete(*(f"{entry.name}/{file.name}" for file in gone))
         data = [f for f in gone if f.name.endswith(".parquet")]
         files, size = files + len(data), size + sum(f.size for f in data)
     return Cleaned(files=files, bytes=size)
@@ -110,8 +109,8 @@ def _log(path: str, needed: int) -> Cleaned:
         return Cleaned()
     gone = [name for version, name in entries if version < first]
     # Entries first, checkpoints last: whatever is left after a crash can be read.
-    for name in sorted(gone, key=lambda name: ("checkpoint" in name, name)):
-        root.delete(f"{_LOG}/{name}")
+    for last in (False, True):
+        root.delete(*(f"{_LOG}/{name}" for name in sorted(gone) if ("checkpoint" in name) is last))
     return Cleaned(logs=len(gone))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from partwise import storage
-from partwise.definitions import Definition
+from partwise.compile.program import ProgramTable
 from partwise.ledger.catalog import settled
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.promise import Promise, promise_from, trim
@@ -38,7 +38,7 @@ class Retained:
     why: str
 
 
-def floors(ledger: Ledger, definitions: Mapping[str, Definition]) -> dict[str, Wanted]:
+def floors(ledger: Ledger, definitions: Mapping[str, ProgramTable]) -> dict[str, Wanted]:
     graph = ledger.graph()
     with ledger.database.reading() as r:
         newest = {name: span.hi for name in graph.tables if (span := bounds(r, name)) is not None}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from partwise.definitions import Definition, Source, View
+from partwise.compile.program import ProgramTable, Runnable
+from partwise.definitions import Source
 from partwise.parts import FOREVER, duration_text
 from partwise.tables import Graph, Table
 
@@ -30,12 +31,12 @@ class Wanted:
     why: str
 
 
-def wanted_floors(graph: Graph, definitions: Mapping[str, Definition], known: Known) -> dict[str, Wanted]:
+def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: Known) -> dict[str, Wanted]:
     """Tables of which old parts are not wanted any more."""
     found: dict[str, Wanted] = {}
     for name in graph.order:
         table, newest = definitions.get(name), known.newest(name)
-        if isinstance(table, Source | View) and table.keep is not None and newest is not None:
+        if isinstance(table, Source | Runnable) and table.keep is not None and newest is not None:
             found[name] = Wanted(_by_age(newest, table.keep, table.part), f"keep: {duration_text(table.keep)}")
     late = _changeable(graph, definitions, known)
     for name in reversed(graph.order):
@@ -51,7 +52,7 @@ def _by_age(newest: int, keep: int, length: int) -> int:
     return min(newest, -((keep - (newest + 1) * length) // length))
 
 
-def _changeable(graph: Graph, definitions: Mapping[str, Definition], known: Known) -> dict[str, int]:
+def _changeable(graph: Graph, definitions: Mapping[str, ProgramTable], known: Known) -> dict[str, int]:
     """The first part of each table that rows within the accepted lateness can still change.
 
     Nothing of a source changes below its floor: rows for expired parts are set aside.

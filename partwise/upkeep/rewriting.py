@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from deltalake import Schema
+
 from partwise import storage
 from partwise.parts import Parts
 from partwise.storage import File, Handle
+from partwise.storage.arrow import located
 from partwise.storage.schema import PART
 
 #: Rows of a row group: readers skip those whose parts they do not want.
@@ -28,9 +31,9 @@ def rewrite_rows(handle: Handle, files: Sequence[File], step: str, target: int, 
     import pyarrow.compute as pc  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-    system, base = _located(handle.path)
+    system, base = located(handle.path)
     paths = [f"{base}/{file.path}" for file in files]
-    schema = pa.schema(handle.table.schema().to_arrow())
+    schema = pa.schema(Schema.from_json(handle.schema).to_arrow())
     folder = f"{base}/{storage.begin(handle, step).rsplit('/', 1)[1]}"
     if system is None:
         Path(folder).mkdir(parents=True)
@@ -85,13 +88,3 @@ def _slices(counts: dict[int, int], per_file: int) -> Iterator[tuple[int, int]]:
         last, rows = part, rows + counts[part]
     if first is not None:
         yield first, last
-
-
-def _located(path: str) -> tuple[Any, str]:
-    """pyarrow's file system (None: the local one) and the table's folder in it."""
-    if "://" not in path:
-        return None, path.rstrip("/")
-    from pyarrow.fs import FileSystem  # type: ignore[import-untyped]
-
-    system, base = FileSystem.from_uri(path)
-    return system, base.rstrip("/")

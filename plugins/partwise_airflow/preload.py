@@ -39,6 +39,7 @@ TASKS = (
     "airflow.sdk.execution_time.task_runner",
     "airflow.sdk.execution_time.timeout",
     "airflow.providers.common.io.version_compat",
+    "partwise.compile.assemble",
     "partwise.definitions.reading",
     "partwise.ledger.open",
     "partwise.serve.postgres",

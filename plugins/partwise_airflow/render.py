@@ -13,7 +13,9 @@ from pprint import pformat
 from typing import Any
 
 from partwise.choose.settled import settled
-from partwise.definitions import Definitions, Dimension, Problem, Source, View, load
+from partwise.compile.load import load
+from partwise.compile.program import Program, Runnable
+from partwise.definitions import Dimension, Problem, Source, View
 from partwise.definitions.yaml.text import document_at
 from partwise.parts import duration_text
 from partwise.tables import Graph, Input
@@ -78,9 +80,9 @@ def render(workspace: Workspace) -> dict[str, str]:
     found |= dict(_broken(workspace, definitions))
     depth = _depth(graph)
     tables = [name for name in graph.order if graph[name].helper_of is None and graph[name].kind == "view"]
-    views = [table for table in definitions.usable.values() if isinstance(table, View)]
-    submitted = sorted(view.name for view in views if _engine(workspace, view) == "submit")
-    limits = {view.name: view.timeout for view in views if view.timeout}
+    views = [table for table in definitions.usable.values() if isinstance(table, Runnable)]
+    submitted = sorted(view.name for view in views if _engine(workspace, view.written) == "submit")
+    limits = {view.name: view.written.timeout for view in views if view.written.timeout}
     backfill = {"workspace": where, "depth": depth, "tables": tables, "submit": submitted, "timeouts": limits}
     for module, name, own in (
         ("reconcile", "reconcile_dag", {"workspace": where}),
@@ -96,7 +98,7 @@ def _engine(workspace: Workspace, view: View) -> str:
     return view.engine or workspace.settings.spark.engine or "connect"
 
 
-def _definitions(workspace: Workspace) -> Definitions:
+def _definitions(workspace: Workspace) -> Program:
     """As they run here. A new workspace has no ledger yet: the first task makes it."""
     written = load(workspace.definitions_folder.absolute())
     if not workspace.has_ledger():
@@ -118,7 +120,7 @@ def _literal(raw: Mapping[str, Any]) -> str:
     return pformat(plain, width=110, sort_dicts=False).replace("\n", "\n    ")
 
 
-def _texts(definitions: Definitions) -> dict[str, str]:
+def _texts(definitions: Program) -> dict[str, str]:
     """The files as they are written, for people."""
     found = {}
     for file in {table.place.file for table in definitions.usable.values()}:
@@ -134,7 +136,7 @@ def _written(file: str, text: str) -> str:
     return f"Defined in `{file}`:\n\n{_code(text, 'yaml')}"
 
 
-def _view(where: str, definitions: Definitions, graph: Graph, view: View, written: str, engine: str) -> ViewSpec:
+def _view(where: str, definitions: Program, graph: Graph, view: View, written: str, engine: str) -> ViewSpec:
     helpers = [name for name in graph.order if graph[name].helper_of == view.name]
     tables = tuple(TableSpec(name, graph[name].length) for name in (*helpers, view.name))
     return ViewSpec(
@@ -150,11 +152,11 @@ def _view(where: str, definitions: Definitions, graph: Graph, view: View, writte
     )
 
 
-def _view_docs(definitions: Definitions, graph: Graph, view: View, helpers: list[str], written: str) -> str:
+def _view_docs(definitions: Program, graph: Graph, view: View, helpers: list[str], written: str) -> str:
     told = [f"### {view.name}", view.description or "", f"Parts of {duration_text(view.part)}.", written]
     for name in (*helpers, view.name):
         table = definitions.usable[name]
-        assert isinstance(table, View)
+        assert isinstance(table, Runnable)
         what = "helper, generated" if name in helpers else "view"
         told.append(f"#### {name} ({what})")
         told.append(f"Requires: {', '.join(_general(item) for item in graph[name].inputs) or 'nothing'}")
@@ -162,8 +164,7 @@ def _view_docs(definitions: Definitions, graph: Graph, view: View, helpers: list
             continue  # nothing is generated: what runs stands in the definition
         if table.initialize is not None:
             told += ["For the first part:", _code(table.initialize.text)]
-        if table.update is not None:
-            told += ["For part j:", _code(table.update.text)]
+        told += ["For part j:", _code(table.update.text)]
     told.append(f"`partwise explain {view.name}` says more, `partwise status {view.name}` shows its parts.")
     return "\n\n".join(text for text in told if text)
 
@@ -194,7 +195,7 @@ def _source(where: str, kind: str, table: Source | Dimension, written: str) -> S
     )
 
 
-def _broken(workspace: Workspace, definitions: Definitions) -> Iterator[tuple[str, str]]:
+def _broken(workspace: Workspace, definitions: Program) -> Iterator[tuple[str, str]]:
     """A stub that fails for every file with errors, and for every table that reads one which cannot be used."""
     files: dict[str, list[Problem]] = {}
     for problem in definitions.problems:

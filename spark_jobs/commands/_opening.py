@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
+from partwise.cli.stop import Stop
 from partwise.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,15 +31,33 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
         definitions = workspace.take_over(ledger, definitions, time.time())
         for name in names or ():
             table_of(definitions.graph(), definitions, name, *kinds)
+        ready(workspace)
         from spark_jobs.engine import Engine
         from spark_jobs.session.session import session
 
         spark = workspace.settings.spark
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        started = session(master=spark.master, remote=spark.remote, conf=spark.conf)
+        started = session(master=spark.master, remote=spark.remote, conf=workspace.spark_conf)
         most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
         yield Engine(started, ledger, definitions, workspace.warehouse, **most), workspace
+
+
+def ready(workspace: Workspace) -> None:
+    """Whether the object store can be used, told before Spark starts. Costs nothing where tables are in a folder."""
+    if not workspace.in_object_store:
+        return
+    from partwise.storage.errors import StoreProblem
+    from partwise.storage.probe import probe
+
+    try:
+        probe(workspace.warehouse)
+        if workspace.settings.spark.remote is None:
+            from spark_jobs.session.session import jars_folder, jars_for
+
+            jars_for(jars_folder(), workspace.spark_conf)
+    except (StoreProblem, FileNotFoundError) as why:
+        raise Stop(str(why)) from None
 
 
 def names_of(engine: Engine, names: list[str] | None, *kinds: str) -> list[str] | None:

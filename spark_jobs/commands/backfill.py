@@ -18,7 +18,7 @@ from partwise.plan.reach import fed
 if TYPE_CHECKING:
     from partwise.backfill import Asked
     from partwise.cli.views.backfill_plan import Preview
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.backfills import Backfill
@@ -101,7 +101,7 @@ def command(
         _carry_out(engine, begun, json, planned.seconds)
 
 
-def _asked(snapshot: Snapshot, definitions: Definitions, name: str, text: str, upstream: bool) -> Asked:
+def _asked(snapshot: Snapshot, definitions: Program, name: str, text: str, upstream: bool) -> Asked:
     from partwise.backfill import BadRange, ask, parse
     from partwise.cli.open_workspace import table_of
     from partwise.ledger.records.backfills import world_of
@@ -213,7 +213,7 @@ def _go_on(engine: Engine, found: Backfill) -> Backfill:
         raise Stop(f"{found.text(graph)} has come to its end meanwhile.") from None
 
 
-def _interrupted(ledger: Ledger, definitions: Definitions, name: str | None) -> Backfill:
+def _interrupted(ledger: Ledger, definitions: Program, name: str | None) -> Backfill:
     from partwise.cli.open_workspace import table_of
     from partwise.ledger.records.backfills import unfinished
     from partwise.ledger.write.lease_holding import is_dead

@@ -7,7 +7,7 @@ import json as jsons
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from itertools import count
@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.open_workspace import definitions_of, ledger_of, moment_of, workspace_of
+from partwise.cli.as_of import as_of, meant_by, tell_sequence
+from partwise.cli.open_workspace import definitions_of, ledger_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.stop import Stop, wrong_use
-from partwise.cli.views.show import as_json, moment_text, table
+from partwise.cli.views.show import as_json, table
 from partwise.workspace import Workspace
 
 if TYPE_CHECKING:
     from partwise.ledger.ledger import Ledger
-    from partwise.settings import Settings
+    from partwise.ledger.records.readers import Moment
     from partwise.storage.query import Pin, Result
 
 
@@ -34,7 +35,17 @@ class EngineName(StrEnum):
 
 def command(
     sql: Annotated[str, typer.Argument(metavar="SQL")],
-    as_of: Annotated[str | None, typer.Option("--as-of", metavar="TIME", help="UTC, or how long ago.")] = None,
+    moment: Annotated[
+        str | None, typer.Option("--as-of", metavar="TIME|@N", help="UTC, how long ago, or a sequence of the ledger.")
+    ] = None,
+    settled: Annotated[
+        str | None,
+        typer.Option(
+            "--settled",
+            metavar="[=wait]",
+            help="As of the newest moment at which nothing was stale that the query may read; =wait waits for one.",
+        ),
+    ] = None,
     engine: Annotated[EngineName, typer.Option(help="DuckDB needs no JVM.")] = EngineName.duckdb,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
@@ -42,20 +53,24 @@ def command(
 ) -> None:
     """Reads tables by name, all as of one moment. Parts are filtered by `part_timestamp`.
 
+    The same moment gives the same answer, whenever it is asked. Which one it was is said on stderr, as a sequence of the
+    ledger: `--as-of @N` repeats it. `partwise now` shows the newest.
+
+    One moment of the ledger is not always one of the sources: while late rows make their way, a view may be behind what
+    it reads. With --settled every part that the query may read is exactly what the sources of that moment give.
+
     \b
     Example:
       partwise query "SELECT * FROM high_loss WHERE part_timestamp = '2026-10-03T10:05'"
       partwise query "SELECT count(*) FROM measurements" --as-of '2 hours'
+      partwise query "SELECT count(*) FROM measurements" --as-of @118
+      partwise query "SELECT * FROM high_loss WHERE part_timestamp >= '2026-10-03T10:00'" --settled
     """
     if not sql.strip():
         raise wrong_use('SQL is empty; for example: partwise query "SELECT * FROM high_loss"')
     where = workspace_of(workspace)
-    tables, absent = _tables(where, sql, as_of)
-    try:
-        found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
-    except Stop as why:
-        then = "at that moment" if as_of else "yet"
-        raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
+    found, at, notes = _answer(where, sql, moment, engine, settled)
+    tell_sequence(at, *notes)
     if json:
         names = distinct(found.columns)
         as_json([dict(zip(names, map(plain, row), strict=True)) for row in found.rows])
@@ -67,44 +82,56 @@ def command(
         table(found.columns, [[_text(value) for value in row] for row in found.rows])
 
 
-def _tables(where: Workspace, sql: str, as_of: str | None) -> tuple[dict[str, Pin], list[str]]:
-    """Every table at its version of one moment; of sources only the parts that existed by then.
-
-    Beside them, tables that the text seems to mention and that had no part by then.
-    """
+def _answer(
+    where: Workspace, sql: str, text: str | None, engine: EngineName, settling: str | None
+) -> tuple[Result, Moment, list[str]]:
+    """The rows, the moment as of which they were read, and what is worth knowing about it."""
     from partwise.choose.settled import settled
-    from partwise.ledger.read.as_of import readable
-    from partwise.storage.paths import table_path
-    from partwise.storage.query import Pin, mentioned
+    from partwise.storage.query import mentioned
 
     written = definitions_of(where, quiet=True)
     if not where.has_ledger():
         raise Stop("There is nothing to read yet: no run has made a ledger. `partwise run` starts.")
     now = time.time()
+    seq, moment = meant_by(text, now)
+    if settling is not None and text is not None:
+        raise wrong_use("--settled finds the moment by itself: leave out --as-of, or --settled.")
     with ledger_of(where, now, looking=True) as ledger:
-        moment = None if as_of is None else moment_of(as_of, now, "--as-of")
-        _check_promise(ledger, moment, where.settings)
-        definitions = settled(written, ledger.strategies())
-        asked = mentioned(sql, definitions.usable)
-        found = readable(ledger.database, definitions.usable, asked, moment)
+        usable = settled(written, ledger.strategies()).usable
+        asked = mentioned(sql, usable)
+        newer = ""
+        if settling is not None:
+            from partwise.cli.settled import settled_sequence
+
+            dialect = "duckdb" if engine is EngineName.duckdb else "spark"
+            seq, newer = settled_sequence(ledger, sql, asked, dialect, settling)
+        with as_of(ledger, where.settings, seq, moment) as at:
+            tables, notes = _tables(where, ledger, usable, asked, at.seq)
+            notes += [newer] if newer else []
+            absent = [name for name in asked if name not in tables]
+            try:
+                found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
+            except Stop as why:
+                then = "at that moment" if text else "yet"
+                raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
+    return found, at, notes
+
+
+def _tables(
+    where: Workspace, ledger: Ledger, names: Collection[str], asked: Collection[str], seq: int
+) -> tuple[dict[str, Pin], list[str]]:
+    """Every table at its version of one sequence; of sources only the parts that existed by then."""
+    from partwise.ledger.read.as_of import readable
+    from partwise.storage.paths import table_path
+    from partwise.storage.query import Pin
+
+    found = readable(ledger.database, names, asked, seq)
+    notes = [f"{name} is being built again, and read as it was before" for name, at in found.items() if at.rebuilding]
     pins = {
         name: Pin(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
         for name, at in found.items()
     }
-    return pins, [name for name in asked if name not in found]
-
-
-def _check_promise(ledger: Ledger, moment: float | None, settings: Settings) -> None:
-    """Upkeep removes what is older than the setting `history`; half an answer would be worse than none."""
-    from partwise.ledger.read.promise import promised
-
-    with ledger.database.reading() as r:
-        given = promised(r)
-    if moment is not None and given is not None and moment < given.at:
-        raise Stop(
-            f"--as-of: reads reach back to {moment_text(given.at, settings.timezone)}; what was there before is not "
-            f"kept any longer (setting `history`, now {settings.history})."
-        )
+    return pins, notes
 
 
 def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
@@ -129,7 +156,7 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
         opened = {name: storage.open_at(tables[name].path, tables[name].version) for name in mentioned(sql, tables)}
     except storage.StorageError as why:
         raise Stop(str(why)) from None
-    spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
+    spark = session(master=settings.master, remote=settings.remote, conf=where.spark_conf)
     try:
         for name, handle in opened.items():
             read.parts(spark, handle, tables[name].parts).createOrReplaceTempView(name)

@@ -24,6 +24,9 @@ def command(
     views: Annotated[list[str] | None, typer.Argument(metavar="[VIEW]...", autocompletion=complete_views)] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Refreshes deferred parts too, whatever their `refresh` policies say.")
+    ] = False,
     no_ingest: Annotated[bool, typer.Option("--no-ingest", help="Computes only, loads nothing.")] = False,
     accept: Annotated[
         tuple[str, str] | None,
@@ -59,6 +62,8 @@ def command(
         failed = _tell_damage(engine, only, json)
         if not no_ingest:
             failed += _ingest(engine, where, only, json, stop)
+        if now:
+            engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
             given_up += tell_trouble(outcome, json)
             if outcome.report is None:

@@ -13,7 +13,7 @@ from partwise.cli.stop import Stop, wrong_use
 from partwise.cli.views.show import as_json, plural, say
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.unit import Case
     from partwise.workspace import Workspace
     from spark_jobs.unit import Outcome
@@ -45,7 +45,7 @@ def command(
     from spark_jobs.unit import run_case
 
     settings = where.settings.spark
-    spark = session(master=settings.master, remote=settings.remote, conf=settings.conf)
+    spark = session(master=settings.master, remote=settings.remote, conf=where.spark_conf)
     bad, told = 0, []
     for case in cases:
         began = time.monotonic()
@@ -63,7 +63,7 @@ def command(
         raise typer.Exit(1)
 
 
-def _cases(where: Workspace, definitions: Definitions) -> list[Case]:
+def _cases(where: Workspace, definitions: Program) -> list[Case]:
     from partwise.unit import BadCase, cases_in
 
     folder = where.folder / "tests" / "views"

@@ -336,7 +336,7 @@ def _expected(files: object) -> int:
 def unchanged(files: object) -> None:
     """Spark has read what was hashed, not something newer."""
     found: list[Found] = list(files)  # type: ignore[call-overload]
-    now = look({f.name: f.path for f in found})
+    now = look({f.name: f.url or f.path for f in found})
     for f in found:
         if now.get(f.name) != f.look:
             raise FileChanged(f.name)

@@ -77,9 +77,18 @@ def main() -> None:
     )
     given = parser.parse_args()
     find_java()
-    conf = dict(pair.split("=", 1) for pair in given.conf)
+    conf = workspace_conf(os.environ) | dict(pair.split("=", 1) for pair in given.conf)
     words = command(given.master, given.port, conf, given.host)
     os.execv(words[0], words)
+
+
+def workspace_conf(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the object store of a workspace needs: only the start of a driver settles it. Empty without a workspace."""
+    if not environment.get("PARTWISE_WORKSPACE"):
+        return {}
+    from partwise.workspace import open_workspace
+
+    return open_workspace(environment=environment).spark_conf
 
 
 if __name__ == "__main__":

@@ -17,8 +17,11 @@ from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from partwise.object_store import S3A_SETTING
 from spark_jobs.session import quiet
 
+#: The folder beside Delta's jars with those that object stores need.
+OBJECT_STORE = "object_store"
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What results depend on; set in every session, also in those that others have started.
@@ -92,7 +95,11 @@ def mean_the_same(spark: SparkSession, conf: Mapping[str, str] | None = None) ->
 
     Over Connect each setting is a call, so they are asked for at once: a driver of ours has them already.
     """
-    wanted = {**MEANING, **(conf or {})}
+    # What Hadoop is told counts at the start of a driver only.
+    wanted = {
+        **MEANING,
+        **{name: value for name, value in (conf or {}).items() if not name.startswith("spark.hadoop.")},
+    }
     there: Mapping[str, str | None] = {}
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         known = spark.client.get_config_with_defaults(*((name, None) for name in wanted))
@@ -111,16 +118,37 @@ def driver_settings(master: str, conf: Mapping[str, str] | None = None, jars: Pa
     """All settings of a driver: of ours in this process, or of a Connect server."""
     folder = jars or jars_folder()
     found = {"spark.master": master, **MEANING, **DRIVER, "spark.jars.ivy": str(folder / "ivy")}
+    libraries = os.pathsep.join(map(str, jars_for(folder, conf or {})))
     found["spark.sql.warehouse.dir"] = str(folder / "warehouse")  # else Spark leaves one where it is started
     if cores := local_cores(master):
         found |= LOCAL | {"spark.sql.shuffle.partitions": str(2 * cores)}
         # On the class path, jars need not be copied to executors, and can be in a class archive.
-        found["spark.driver.extraClassPath"] = os.pathsep.join(map(str, sorted(folder.glob("*.jar"))))
+        found["spark.driver.extraClassPath"] = libraries
         found["spark.driver.extraJavaOptions"] = " ".join(java_options(folder))
     else:
         found["spark.driver.extraJavaOptions"] = LOGGING
-        found["spark.jars"] = ",".join(map(str, sorted(folder.glob("*.jar"))))
+        found["spark.jars"] = libraries.replace(os.pathsep, ",")
     return found | dict(conf or {})
+
+
+def jars_for(folder: Path, conf: Mapping[str, str]) -> list[Path]:
+    """Delta's jars, and those for object stores if the settings speak of one. Raises FileNotFoundError."""
+    found = sorted(folder.glob("*.jar"))
+    if not any(name.startswith(S3A_SETTING) for name in conf) or brings_its_own(conf):
+        return found
+    more = sorted((folder / OBJECT_STORE).glob("*.jar"))
+    if not any(jar.name.startswith("hadoop-aws-") for jar in more):
+        raise FileNotFoundError(
+            f"no jars for object stores in {folder / OBJECT_STORE}: run `make setup OBJECT_STORE=1`, "
+            "or name your own in spark.jars.packages"
+        )
+    return found + more
+
+
+def brings_its_own(conf: Mapping[str, str]) -> bool:
+    """Whether the user has said where the connector comes from."""
+    places = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+    return any("hadoop-aws" in conf.get(name, "") for name in places)
 
 
 def java_options(folder: Path) -> list[str]:

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame
 
 from partwise.compile import MANY_ROWS
 from partwise.compile.many_parts import INDEX, PARTS, Lifted, spread
+from partwise.compile.program import Runnable
 from partwise.compile.single_pass import FIRST, LAST
-from partwise.definitions import Placed, Statement, View
+from partwise.definitions import Placed, Statement
 from partwise.ledger.read.pin import Pin
 from partwise.ledger.records import careful
 from partwise.parts import Parts, Range, Reference
@@ -56,9 +57,9 @@ class Computing:
     _kept: list[str] = field(default_factory=list)
 
     @property
-    def view(self) -> View:
+    def view(self) -> Runnable:
         found = self.engine.definition(self.pin.table.name)
-        assert isinstance(found, View)
+        assert isinstance(found, Runnable)
         return found
 
     def rows(self, j: int) -> DataFrame:
@@ -136,6 +137,18 @@ class Computing:
         text = splice(text, name, found=_found(text)).replace(FIRST, f"{parts.lo}L").replace(LAST, f"{parts.hi}L")
         return self._placed(self.engine.spark.sql(text))
 
+    def near(self, text: str, parts: Parts) -> DataFrame:
+        """The result of many parts from rows as they are: the text itself finds the part of each. Raises what Spark raises."""
+        first, last = parts.first, parts.last
+
+        def name(found: FoundReference) -> str:
+            reference = found.reference
+            wanted = None if reference is None else Parts.of((reference.lo.at(first), reference.hi.at(last)))
+            return self._keep(self._input(self._spelled(found.table), wanted).drop("_file"))
+
+        text = splice(text, name, found=_found(text)).replace(FIRST, f"{first}L").replace(LAST, f"{last}L")
+        return self._placed(self.engine.spark.sql(text).where(read.in_parts(parts, INDEX)))
+
     def _placed(self, rows: DataFrame) -> DataFrame:
         """With the columns that every table stores, made of the index."""
         hidden = {INDEX, *PART_COLUMNS}
@@ -163,9 +176,7 @@ class Computing:
 
     def statement(self, j: int) -> Statement:
         view = self.view
-        first = view.initialize if j == self.pin.start and view.initialize is not None else view.update
-        assert first is not None
-        return first
+        return view.initialize if j == self.pin.start and view.initialize is not None else view.update
 
     def _name(self, found: FoundReference, j: int, named: bool) -> str:
         """A temporary view with exactly the rows that a reference means."""

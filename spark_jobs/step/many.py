@@ -1,6 +1,7 @@
 """How the parts of a step are put together into queries.
 
     no self-reference   the update query lifted to many parts; what cannot be lifted, a union of part queries
+    pairs               one join of rows that are near enough (`single_pass`)
     generated helpers   one pass over the keys, part after part (`single_pass`)
     written ones        part after part
 
@@ -61,7 +62,7 @@ class Many:
         if self.alone:
             # A part that fails a check ends what follows it, so checked parts go one after another.
             self.single_pass = None if view.checks else view.single_pass
-        elif self.computing.pin.due.count > 1 and view.update is not None and "lifted" not in self.computing.careful:
+        elif self.computing.pin.due.count > 1 and "lifted" not in self.computing.careful:
             try:
                 self.lifted = lift(view.update.text)
             except NotLiftable:
@@ -108,7 +109,8 @@ class Many:
         computing, first = self.computing, self.computing.pin.start
         own = computing.view.initialize is not None and first in parts
         try:
-            rows = computing.lifted(self.lifted, Parts.single(*(j for j in parts if not own or j != first)))
+            some, near = Parts.single(*(j for j in parts if not own or j != first)), computing.view.single_pass
+            rows = computing.near(near, some) if near is not None else computing.lifted(self.lifted, some)
             if not self._fits(rows):
                 return self._give_up("its columns are not those of one part")
         except SPARK_ERRORS as why:

@@ -12,9 +12,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from partwise.object_store import spark_path
 from partwise.parts import Parts
 from partwise.storage import File, Handle, Rewrite
 from partwise.storage import schema as schemas
+from spark_jobs.step.copies import copies_for
 
 #: So many bytes of files are read by one task.
 ONE_TASK = 1 << 20
@@ -38,18 +40,24 @@ def survivors(spark: SparkSession, handle: Handle, change: Rewrite) -> DataFrame
 
 def files(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> DataFrame:
     """The rows of these files, with the table's schema; no files, no rows."""
-    return _read(spark, handle.schema, handle.uris(chosen))
+    return _read(spark, handle.schema, uris(spark, handle, chosen))
 
 
 def staged(spark: SparkSession, handle: Handle, chosen: Iterable[File], schema: str | None = None) -> DataFrame:
     """What was staged, as it will be seen once committed (checks and digests look at this)."""
     found = list(chosen)
-    return _together(_read(spark, schema or handle.schema, handle.uris(found)), found)
+    return _together(_read(spark, schema or handle.schema, uris(spark, handle, found)), found)
+
+
+def uris(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> list[str]:
+    """Where Spark reads these files of a table."""
+    here = copies_for(spark, handle)
+    return handle.uris(chosen) if here is None else [here.uri(handle, file) for file in chosen]
 
 
 def foreign(spark: SparkSession, path: str, version: int) -> DataFrame:
     """A table that others write, which may use any feature that Delta has."""
-    return spark.read.format("delta").option("versionAsOf", version).load(path)
+    return spark.read.format("delta").option("versionAsOf", version).load(spark_path(path))
 
 
 def in_parts(wanted: Parts, column: str = schemas.PART) -> Column:
@@ -81,5 +89,5 @@ def _read(spark: SparkSession, schema: str, uris: list[str]) -> DataFrame:
 
 
 def literal(uri: str) -> str:
-    """Spark takes `[`, `{`, `*` and `?` in a path for patterns."""
-    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in uri)
+    """Spark takes `[`, `{`, `*` and `?` in a path for patterns, and calls an object store by another name."""
+    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in spark_path(uri))

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, select
 from partwise.choose.settled import FOUND
 from partwise.choose.window import by_counts, is_worth_it
 from partwise.compile import Choice, WindowShape
-from partwise.definitions import View
+from partwise.compile.program import CompiledView, Runnable
 from partwise.ledger.database import Reading
 from partwise.ledger.read.pin import Pin, Version, version_of
 from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, tables_of, usual_rows
@@ -81,32 +81,31 @@ def settle(engine: Engine, table: str) -> None:
     engine.catch_up()
 
 
-def _window(engine: Engine, table: str) -> View | None:
+def _window(engine: Engine, table: str) -> CompiledView | None:
     """The view that this table is, or serves, if there are several ways to keep it and nobody has asked for one."""
     found = engine.definitions.usable.get(table)
-    served = found.helper_of or table if isinstance(found, View) else table
-    view = engine.definitions.tables.get(served)
-    wanted = isinstance(view, View) and view.shape is not None and view.strategy == "auto"
-    return view if isinstance(view, View) and wanted and engine.settling else None
+    view = engine.definitions.views.get(found.written.name) if isinstance(found, Runnable) else None
+    wanted = view is not None and view.shape is not None and view.is_free
+    return view if wanted and engine.settling else None
 
 
 def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool]) -> bool:
     now = engine.definitions
-    after = now.with_strategies({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
-    tables = (tables_of(definitions.graph(), wanted.view) for definitions in (now, after))
+    after = now.choosing({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
+    tables = (tables_of(program.graph(), wanted.view) for program in (now, after))
     done = engine.ledger.settle(wanted, *tables, engine.now(), still, is_dead)
     if done:
         log.info("%s is kept by %s: %s", wanted.view, wanted.strategy, wanted.why)
     return done
 
 
-def _as_it_is(view: View, way: str, before: Settlement | None) -> Settlement:
+def _as_it_is(view: CompiledView, way: str, before: Settlement | None) -> Settlement:
     if before is not None and before.strategy == way:
         return replace(before, mark=view.mark)
     return Settlement(view.name, way, view.mark, FOUND)
 
 
-def _looked_at_again(engine: Engine, view: View, before: Settlement) -> Settlement | None:
+def _looked_at_again(engine: Engine, view: CompiledView, before: Settlement) -> Settlement | None:
     """Another way only where it costs so much less that building everything again pays."""
     found = _counted(engine, view)
     if found is None or found.rows is None or view.shape is None:
@@ -116,7 +115,7 @@ def _looked_at_again(engine: Engine, view: View, before: Settlement) -> Settleme
     return replace(before, rows=found.rows, groups=found.groups, again=False)
 
 
-def _counted(engine: Engine, view: View) -> Settlement | None:
+def _counted(engine: Engine, view: CompiledView) -> Settlement | None:
     assert view.shape is not None
     with engine.ledger.database.reading() as r:
         rows = usual_rows(r, view.shape.table)
@@ -133,11 +132,15 @@ def _counted(engine: Engine, view: View) -> Settlement | None:
     return Settlement(view.name, choice.strategy, view.mark, choice.why, rows, groups)
 
 
-def _groups(engine: Engine, view: View, shape: WindowShape) -> int | None:
-    """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none."""
-    counting = replace(engine, definitions=engine.definitions.with_strategies({view.name: Choice("merge", "")}))
+def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | None:
+    """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none.
+
+    Of DISTINCT they are those of the window that ends with it: INITIALIZE reads them.
+    """
+    counting = replace(engine, definitions=engine.definitions.choosing({view.name: Choice(shape.counted, "")}))
     graph, found = counting.definitions.graph(), 0
-    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name and h.initialize is None]
+    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name]
+    helpers = [h for h in helpers if h.initialize is None or shape.counted == "last"]
     with engine.ledger.database.reading() as r:
         pane = _newest_pane(r, shape)
         names = {name for helper in helpers for name in graph[helper.name].input_names}

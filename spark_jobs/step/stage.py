@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
 from partwise import storage
+from partwise.object_store import spark_path
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
+from spark_jobs.step.copies import cannot_write_here, copies_for
 
 #: One task writes about so many rows; fewer files are read quicker, more tasks write quicker.
 ROWS_PER_FILE = 500_000
@@ -36,9 +38,21 @@ def stage(
         fitted = fitted.coalesce(max(1, -(-expected // ROWS_PER_FILE)))
     if schemas.PART in schemas.names(wanted):
         fitted = fitted.sortWithinPartitions(schemas.PART)
-    folder = storage.begin(handle, step)
-    fitted.write.option("maxRecordsPerFile", MOST_ROWS_PER_FILE).parquet(folder)
-    return storage.staged(handle.path, step)
+    folder, here = storage.begin(handle, step), copies_for(rows.sparkSession, handle)
+    writer = fitted.write.option("maxRecordsPerFile", MOST_ROWS_PER_FILE)
+    if here is None:
+        writer.parquet(spark_path(folder))
+        return storage.staged(handle.path, step)
+    place = here.place(handle, folder.rpartition("/")[2])
+    writer.parquet(str(place))
+    if not any(place.glob("*.parquet")):  # Spark writes at least one, even without rows
+        cannot_write_here(rows.sparkSession)
+        writer.parquet(spark_path(folder))
+        return storage.staged(handle.path, step)
+    files = storage.upload(handle, step, place)
+    for file in files:
+        here.keep_or_drop(handle, file)
+    return files
 
 
 def fit(rows: DataFrame, schema: str) -> DataFrame:

@@ -19,11 +19,14 @@ from pyspark.sql import functions as F
 from partwise.compile.parse import Query, parse
 from partwise.compile.select import Formula, select
 from partwise.definitions import Source, View
+from partwise.object_store import spark_path
 from partwise.parts import Range
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns
 from partwise.sql.text import Piece, plain, quoted
 from spark_jobs.step.read import literal
+from spark_jobs.verify.several import expect_several
+from spark_jobs.verify.windowed_text import is_several
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
@@ -38,6 +41,8 @@ def expect_query(checking: Checking, view: View) -> Expected:
     from spark_jobs.verify.windows import expect_windows
 
     assert view.query is not None
+    if is_several(view.query.text, view.output):
+        return expect_several(checking, view)
     query, found = parse(view.query.text), Expected()
     name = next(n for n in checking.graph.tables if n.lower() == plain(query.table))
     if query.window is not None:
@@ -86,7 +91,7 @@ class _Pattern:
         checking, view = self.checking, self.view
         own, source = checking.known[view.name], checking.known[self.table]
         ratio = view.part // source.length
-        helpers = [n for n, d in checking.definitions.items() if isinstance(d, View) and d.helper_of == view.name]
+        helpers = [n for n, table in checking.graph.tables.items() if table.helper_of == view.name]
         starts = [s for n in (view.name, *helpers) if (s := checking.known[n].start) is not None]
         if not own.parts or not starts:
             return
@@ -95,7 +100,7 @@ class _Pattern:
         if not parts:
             return
         rows = self._rows(Range(first * ratio, (parts[-1] + 1) * ratio - 1), ratio)
-        rows.write.parquet(f"{checking.scratch}/{view.name}__rows")
+        rows.write.parquet(spark_path(f"{checking.scratch}/{view.name}__rows"))
         rows = checking.spark.read.parquet(literal(f"{checking.scratch}/{view.name}__rows"))
         for at in range(0, len(parts), _AT_ONCE):
             some = parts[at : at + _AT_ONCE]
@@ -136,12 +141,15 @@ class _Pattern:
     def _values(self) -> list[str]:
         """The columns whose values decide among rows that nobody has said the order of: those that the query uses."""
         from partwise.compile.pattern.plan import plan_pattern
+        from partwise.compile.result_types import ResultColumns
         from partwise.compile.translate import with_part_columns
         from partwise.compile.translated import question
 
         view, given = self.view, self.checking.definitions[self.table]
-        stored = {given.name.lower(): tuple(self.checking.rows_of(self.table, Range(0, 0)).columns)}
-        asked, tables = question(view, {given.name.lower(): given}, stored)
+        names = tuple(self.checking.rows_of(self.table, Range(0, 0)).columns)
+        compiled = self.checking.engine.definitions.views.get(self.table)
+        stored = ResultColumns(names, compiled.types if compiled is not None else {})
+        asked, tables = question(view, {given.name.lower(): given}, {given.name.lower(): stored})
         plan = plan_pattern(asked, self.query, with_part_columns(tables[given.name.lower()]))
         return [quoted(name) for name in plan.row_columns]
 

@@ -190,7 +190,7 @@ def test_the_backfill_has_a_wave_for_each_level(workspace: Path) -> None:
 
 def test_the_nightly_upkeep_runs_commands_one_after_the_other(workspace: Path) -> None:
     dag = parsed(workspace, "partwise_upkeep")
-    assert order(dag) == ["reconcile", "retain", "compact", "done"]
+    assert order(dag) == ["reconcile", "retain", "compact", "audit", "done"]
     assert f"-m partwise.cli reconcile --workspace {workspace}" in dag.get_task("reconcile").bash_command
 
 

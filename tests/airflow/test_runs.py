@@ -100,12 +100,13 @@ def test_the_example_of_a_dag_written_by_hand_waits_and_reads(found: dict[str, A
 
 
 def test_the_nightly_upkeep_does_all_it_can_and_fails_if_a_command_did(found: dict[str, Any]) -> None:
-    assert set(found["upkeep"]) == {"reconcile", "retain", "compact", "done"}
+    assert set(found["upkeep"]) == {"reconcile", "retain", "compact", "audit", "done"}
     assert set(found["upkeep"].values()) == {"success"}
     assert found["broken upkeep"] == {
         "reconcile": "success",
         "retain": "failed",
         "compact": "success",
+        "audit": "success",
         "done": "upstream_failed",
         "": "failed",
     }

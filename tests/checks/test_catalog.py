@@ -34,7 +34,7 @@ def test_every_column_argument_is_known_as_one() -> None:
 def test_commands_start_without_great_expectations() -> None:
     """Validating checks must not cost the seconds of its import."""
     code = (
-        "import sys; from partwise.definitions import load; d = load('view_defs'); assert d.ok, d.problems; "
+        "import sys; from partwise.compile.load import load; d = load('view_defs'); assert d.ok, d.problems; "
         "assert any(t.checks for t in d.tables.values()); "
         "assert not {'great_expectations', 'pandas', 'pyspark'} & set(sys.modules)"
     )

@@ -57,8 +57,8 @@ def settle(folder: Path, view: str, strategy: str, rows: int, groups: int) -> No
     ledger = _open(folder)
     with closing(ledger.database):
         now = open_workspace(str(folder), {}).definitions(ledger)
-        after = now.with_strategies({view: Choice(strategy, "counted")})  # type: ignore[arg-type]
-        item = Settlement(view, strategy, now.tables[view].mark, "counted", rows, groups)  # type: ignore[union-attr]
+        after = now.choosing({view: Choice(strategy, "counted")})  # type: ignore[arg-type]
+        item = Settlement(view, strategy, now.views[view].mark, "counted", rows, groups)  # type: ignore[union-attr]
         assert ledger.settle(item, tables_of(now.graph(), view), tables_of(after.graph(), view), time.time())
 
 

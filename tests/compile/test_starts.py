@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.definitions import load_texts
+from partwise.compile.load import load_texts
 from partwise.ledger.catalog import settled
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory

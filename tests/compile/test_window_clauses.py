@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partwise.compile import InputTable, QueryView, Translation, translate
-from partwise.definitions import load_texts
+from partwise.compile.load import load_texts
 from tests.compile.duck import Duck, catch_up, repair
 
 TABLE = InputTable("s", "source", 60, {"g": "string", "ts": "bigint", "x": "int", "d": "decimal(8,2)"}, "ts")

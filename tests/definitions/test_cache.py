@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from partwise.definitions import cache, load
+from partwise.compile import cache
+from partwise.compile.load import load
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, src: string}\nfiles: a.csv\n"
@@ -37,7 +38,7 @@ def test_remembered_is_the_same(folder: Path, file: Path) -> None:
 
 def test_remembered_definitions_need_no_parser(folder: Path, file: Path) -> None:
     code = (
-        "import sys; from partwise.definitions import load;"
+        "import sys; from partwise.compile.load import load;"
         f"found = load({str(file)!r}); assert found.ok and set(found.graph().order) == {{'m', 'v'}};"
         "print([m for m in ('sqlglot', 'pydantic', 'yaml') if m in sys.modules])"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from partwise.definitions import load_texts
+from partwise.compile.load import load_texts
 
 TEXT = """\
 source: m

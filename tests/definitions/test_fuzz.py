@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from partwise.definitions import CODES, Definitions, load_texts
+from partwise.compile.load import load_texts
+from partwise.compile.program import Program
+from partwise.definitions import CODES
 from partwise.definitions.problems import QUERY_CODES
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +134,7 @@ NASTY = {
 }  # fmt: skip
 
 
-def examine(content: bytes, found: Definitions, what: str) -> None:
+def examine(content: bytes, found: Program, what: str) -> None:
     lines = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for problem in found.problems:
         assert problem.code != "internal", f"{what}: {problem}"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from partwise.definitions import View, load_texts
+from partwise.compile.load import load_texts
+from partwise.definitions import View
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.text import File, compose, document_at
 

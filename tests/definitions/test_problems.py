@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from partwise.definitions import CODES, load_texts
+from partwise.compile.load import load_texts
+from partwise.definitions import CODES
 from partwise.definitions.problems import QUERY_CODES
 
 FOLDER = Path(__file__).parents[1] / "golden" / "problems"
@@ -45,8 +46,8 @@ def test_every_code_has_an_example_and_no_example_has_an_unknown_code() -> None:
 
 def test_every_code_of_the_translator_is_explained() -> None:
     """Found in its source: codes are the first plain words in quotes after the place of a problem."""
-    folder = Path(__file__).parents[2] / "partwise" / "translation"
-    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    folder = Path(__file__).parents[2] / "partwise" / "compile"
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
     used = set(re.findall(r'Problem\(\s*[^"()]*(?:\([^"()]*\))?[^"()]*"([a-z]+-[a-z-]+)"', text))
     assert len(used) > 10
     assert used - set(CODES) - set(QUERY_CODES) == set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.definitions import View, load_texts
+from partwise.compile.load import load_texts
 
 TABLES = """
 source: m
@@ -24,9 +24,7 @@ def types(update: str, initialize: str = "", more: str = "") -> dict[str, str]:
     text += f"initialize: |\n  {initialize}\n" if initialize else ""
     found = load_texts({"all.yaml": (text + more).encode()})
     assert found.ok, found.problems
-    view = found.tables["w" if more else "v"]
-    assert isinstance(view, View)
-    return dict(view.types)
+    return dict(found.views["w" if more else "v"].types)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +74,6 @@ def test_what_is_known_decides_how_a_sum_can_be_kept(update: str, strategy: str)
     text = f"{TABLES}---\nview: v\npart: 1 minute\nupdate: {update}\n{WINDOW.format(item='AVG(n)')}"
     found = load_texts({"all.yaml": text.encode()})
     assert found.ok, found.problems
-    view = found.tables["w"]
-    assert isinstance(view, View)
-    assert view.chosen is not None
-    assert view.chosen.strategy == strategy
+    chosen = found.choice("w")
+    assert chosen is not None
+    assert chosen.strategy == strategy

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from partwise.definitions import load_texts
+from partwise.compile.load import load_texts
 from partwise.definitions.yaml.schema import PAGE, SCHEMA, outdated
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 from partwise.compile import Choice
-from partwise.definitions import Definitions, View, load_texts
+from partwise.compile.load import load_texts
+from partwise.compile.program import CompiledView, Program
 
 SOURCE = """\
 source: m
@@ -33,14 +34,12 @@ update: SELECT g, a FROM w[j] WHERE a > 5
 """
 
 
-def read(text: str) -> Definitions:
+def read(text: str) -> Program:
     return load_texts({"a.yaml": text.encode()})
 
 
-def view_of(definitions: Definitions, name: str = "w") -> View:
-    found = definitions.tables[name]
-    assert isinstance(found, View)
-    return found
+def view_of(program: Program) -> CompiledView:
+    return program.views["w"]
 
 
 def test_the_chosen_way_stands() -> None:
@@ -49,22 +48,22 @@ def test_the_chosen_way_stands() -> None:
     expected = {"recompute": set(), "merge": {"w__panes"}, "subtract": {"w__panes", "w__rolling"}}
     for strategy, helpers in expected.items():
         asked = read(SOURCE + WINDOW.replace("query:", f"strategy: {strategy}\nquery:") + READER)
-        made = found.with_strategies({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
+        made = found.choosing({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
         assert set(made.helpers) == helpers
         assert set(made.usable) == {"m", "w", "r", *helpers}
         assert made.graph() == asked.graph(), "the same as if it had been asked for"
-        assert view_of(made).chosen == Choice(strategy, "counted")  # type: ignore[arg-type]
-        assert view_of(made).checks == view_of(found).checks
-        again = made.with_strategies({"w": view_of(found).chosen})  # type: ignore[dict-item]
+        assert made.choice("w") == Choice(strategy, "counted")  # type: ignore[arg-type]
+        assert made.usable["w"].checks == found.tables["w"].checks != ()
+        again = made.choosing({"w": found.choice("w")})  # type: ignore[dict-item]
         assert again.graph() == found.graph(), "and back"
 
 
 def test_what_the_author_asked_for_and_what_is_not_possible_stays() -> None:
     asked = read(SOURCE + WINDOW.replace("query:", "strategy: merge\nquery:"))
-    assert asked.with_strategies({"w": Choice("recompute", "counted")}) is asked
+    assert asked.choosing({"w": Choice("recompute", "counted")}) is asked
     largest = read(SOURCE + WINDOW.replace("SUM(x)", "MAX(x)"))
-    assert largest.with_strategies({"w": Choice("subtract", ""), "gone": Choice("merge", "")}) is largest
-    assert largest.with_strategies({}) is largest
+    assert largest.choosing({"w": Choice("subtract", ""), "gone": Choice("merge", "")}) is largest
+    assert largest.choosing({}) is largest
 
 
 def test_the_mark_is_of_what_the_query_means() -> None:
@@ -75,7 +74,7 @@ def test_the_mark_is_of_what_the_query_means() -> None:
         WINDOW.replace("query:", "description: other words\nquery:"),
     ]
     assert {view_of(read(SOURCE + text)).mark for text in same} == {view_of(first).mark}
-    assert view_of(first.with_strategies({"w": Choice("subtract", "")})).mark == view_of(first).mark
+    assert view_of(first.choosing({"w": Choice("subtract", "")})).mark == view_of(first).mark
     other = [
         WINDOW.replace("SUM(x)", "SUM(x + 1)"),
         WINDOW.replace("10 minutes", "20 minutes"),
@@ -99,8 +98,8 @@ import pickle, sys
 from partwise.compile import Choice
 from partwise.choose.window import by_counts
 found = pickle.loads(sys.stdin.buffer.read())
-made = found.with_strategies({"w": by_counts(found.tables["w"].shape, 100, 10)})
-print(sorted(made.graph().tables), made.tables["w"].mark == found.tables["w"].mark != "", "sqlglot" in sys.modules)
+made = found.choosing({"w": by_counts(found.views["w"].shape, 100, 10)})
+print(sorted(made.graph().tables), made.views["w"].mark == found.views["w"].mark != "", "sqlglot" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], input=kept, capture_output=True, check=True)
     assert done.stdout.decode().strip() == "['m', 'r', 'w'] True False"

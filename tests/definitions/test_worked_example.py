@@ -7,7 +7,8 @@ import duckdb
 import pytest
 import sqlglot
 
-from partwise.definitions import View, load
+from partwise.compile.load import load
+from partwise.definitions import View
 from partwise.sql import FoundReference, splice
 
 EXAMPLE = Path(__file__).parents[2] / "view_defs"

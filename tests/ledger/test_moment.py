@@ -9,6 +9,7 @@ from partwise.ledger.read.as_of import Readable, readable
 from partwise.ledger.read.pin import Version
 from partwise.ledger.read.reports import tables
 from partwise.ledger.read.snapshot import as_defined
+from partwise.ledger.records.readers import pinned
 from partwise.ledger.write.closing import close
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, Reference
@@ -22,6 +23,10 @@ GRAPH = Graph.of(
     ]
 )
 ROWS = Content(2, "2:a")
+
+
+def seq_at(ledger: Ledger, moment: float) -> int:
+    return pinned(ledger.database, moment, moment=moment).seq
 
 
 @pytest.fixture
@@ -42,10 +47,11 @@ def test_open_parts_do_not_exist_for_readers(source: Ledger) -> None:
     first, both = Version(0, 0), ("s", "v")
     now = readable(source.database, both, both)
     assert now == {"s": Readable(first, Parts.of((0, 2), (7, 7)))}
-    then = readable(source.database, both, both, T + 15)
+    then = readable(source.database, both, both, seq_at(source, T + 15))
     assert then == {"s": Readable(first, Parts.of((0, 1), (7, 7)))}
-    assert readable(source.database, both, both, T + 20) == now  # closing is no version, but part of the moment
-    assert readable(source.database, both, both, T + 9) == {}
+    # Closing is no version, but part of the moment.
+    assert readable(source.database, both, both, seq_at(source, T + 21)) == now
+    assert readable(source.database, both, both, seq_at(source, T + 9)) == {}
     assert readable(source.database, both, ("v",)) == {"s": Readable(first)}  # not read, so not looked up
     assert readable(source.database, ("v",), both) == {}
 
@@ -66,7 +72,8 @@ def test_a_view_with_other_columns_is_read_as_it_was_until_all_parts_are_there(s
         source.commit(held, pin.entry({j: Content(1, f"1:{j}") for j in pin.walk()}), new, at)
 
     def read(moment: float | None = None) -> Version:
-        return readable(source.database, ("v",), ("v",), moment)["v"].version
+        seq = None if moment is None else seq_at(source, moment)
+        return readable(source.database, ("v",), ("v",), seq)["v"].version
 
     build(0, T + 30)
     assert read() == Version(0, 0)
@@ -76,11 +83,11 @@ def test_a_view_with_other_columns_is_read_as_it_was_until_all_parts_are_there(s
     source.adopt(held, [(0, None)], T + 41)  # the new table is made, and empty
     source.release(held, T + 41)
     assert source.current("v") == Version(1, 0)
-    assert read() == read(T + 41) == Version(0, 0)
+    assert read() == read(T + 42) == Version(0, 0)
     build(1, T + 50, most=2)
-    assert read() == Version(0, 0)  # not half of the parts
+    assert read() == read(T + 51) == Version(0, 0)  # not half of the parts
     build(2, T + 60)
-    assert read() == read(T + 60) == Version(1, 2)
-    assert read(T + 30) == Version(0, 0)
+    assert read() == read(T + 61) == Version(1, 2)
+    assert read(T + 31) == read(T + 51) == Version(0, 0)  # as it was seen then, also from now on
     close(source, "s", 3, "me", T + 70)  # a part that is due since then is no part of it
     assert read() == Version(1, 2)

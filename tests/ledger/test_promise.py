@@ -49,15 +49,19 @@ def test_only_what_nothing_promised_needs_goes(ledger: Ledger) -> None:
     put(ledger, "v", {0: "x", 1: "y"}, NOW + 29.5)
     for n in range(5):
         put(ledger, "s", {0: f"c{n}"}, NOW + 100 + n)
-    then = {moment: readable(ledger.database, GRAPH.tables, ["s"], NOW + moment) for moment in (29, 99, 102)}
+
+    def read(moment: float) -> object:
+        return readable(ledger.database, GRAPH.tables, ["s"], ledger.sequence_at(NOW + moment))
+
+    then = {moment: read(moment) for moment in (29.2, 99, 102.5)}
     with ledger.database.writing(NOW + 200) as w:
-        given = promise_from(w, NOW + 29)
+        given = promise_from(w, NOW + 29.2)
         assert promised(w) == given
     with ledger.database.writing(NOW + 200) as w:
         gone = trim(w, ["s", "v"], given)
         assert oldest(w, "s") == Version(0, 29)
         assert oldest(w, "v") == Version(0, 0)
-    assert {moment: readable(ledger.database, GRAPH.tables, ["s"], NOW + moment) for moment in then} == then
+    assert {moment: read(moment) for moment in then} == then
     assert count(ledger, version) == 1 + 5 + 1
     assert count(ledger, revision) == 30 + 1 + 5 + 2  # one for every part of s, then each change since
     assert count(ledger, step) == 1 + 20

@@ -36,7 +36,8 @@ def parts(ledger: Ledger, table: str) -> list[int]:
 
 
 def seen(ledger: Ledger, table: str, moment: float | None = None) -> Version:
-    return readable(ledger.database, [table], [table], moment)[table].version
+    seq = None if moment is None else ledger.sequence_at(moment)
+    return readable(ledger.database, [table], [table], seq)[table].version
 
 
 def load(ledger: Ledger, contents: dict[int, str], version: int, now: float = T) -> None:

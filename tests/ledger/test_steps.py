@@ -318,7 +318,7 @@ def test_repairing_what_is_due_keeps_what_people_asked_for(chain: Ledger) -> Non
 def test_moments_and_versions(chain: Ledger) -> None:
     first = arrive(chain, {3: "x"}, version=0, now=T + 10)
     second = arrive(chain, {4: "x"}, version=1, now=T + 20)
-    assert [chain.sequence_at(T + t) for t in (5, 10, 19, 20)] == [0, first, first, second]
+    assert [chain.sequence_at(T + t) for t in (5, 11, 19, 21)] == [first - 2, first, first, second]
     assert chain.versions_at(first) == {"s": Version(0, 0)}
     assert chain.versions_at(second) == {"s": Version(0, 1)}
     assert chain.versions_at(first - 1) == {}

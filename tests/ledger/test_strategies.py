@@ -8,7 +8,8 @@ import pytest
 
 from partwise.choose.settled import FOUND, settled
 from partwise.compile import Choice
-from partwise.definitions import Definitions, load
+from partwise.compile.load import load
+from partwise.compile.program import Program
 from partwise.ledger.catalog import settled as settled_facts
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import DefinitionChanged
@@ -47,15 +48,15 @@ class Place:
     def write(self, text: str) -> None:
         (self.workspace.definitions_folder / "a.yaml").write_text(SOURCE + text)
 
-    def load(self) -> Definitions:
+    def load(self) -> Program:
         return load(self.workspace.definitions_folder)
 
-    def take_over(self) -> Definitions:
+    def take_over(self) -> Program:
         return self.workspace.take_over(self.ledger, self.load(), T)
 
-    def settle(self, definitions: Definitions, strategy: str, rows: int | None = 10) -> Definitions | None:
-        mark = definitions.tables["w"].mark  # type: ignore[union-attr]
-        after = definitions.with_strategies({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
+    def settle(self, definitions: Program, strategy: str, rows: int | None = 10) -> Program | None:
+        mark = definitions.views["w"].mark
+        after = definitions.choosing({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
         item = Settlement("w", strategy, mark, "counted", rows, 1)
         tables = (tables_of(each.graph(), "w") for each in (definitions, after))
         return after if self.ledger.settle(item, *tables, T) else None
@@ -122,7 +123,7 @@ def test_nothing_is_settled_while_somebody_writes_one_of_the_tables(place: Place
     assert place.ledger.settle(item, tables, tables, T), "nothing changes by this one"
     place.ledger.release(held, T)
     held = place.ledger.take("w__panes", "a dead one", 60, T)
-    after = definitions.with_strategies({"w": Choice("recompute", "")})
+    after = definitions.choosing({"w": Choice("recompute", "")})
     assert place.ledger.settle(
         item, tables, tables_of(after.graph(), "w"), T, dead=lambda holder: holder == "a dead one"
     )
@@ -269,7 +270,7 @@ def test_another_query_keeps_the_strategy_until_it_is_settled_anew(place: Place)
     place.write(WINDOW.replace("SUM(x)", "SUM(x + 1)"))
     definitions = place.take_over()
     assert place.tables() == {"s", "w"}
-    assert definitions.tables["w"].mark != place.ledger.strategies()["w"].mark  # type: ignore[union-attr]
+    assert definitions.views["w"].mark != place.ledger.strategies()["w"].mark
     place.write(WINDOW.replace("SUM(x)", "AVG(CAST(x AS DOUBLE))"))
     place.settle(place.take_over(), "merge")
     place.write(WINDOW.replace("SUM(x)", "MAX(x)"))

@@ -48,7 +48,8 @@ def test_what_spark_would_refuse_is_not_lifted(sql: str) -> None:
 
 def test_explain_says_how_many_parts_are_computed(tmp_path: Path) -> None:
     from partwise.cli.views.explained import _many
-    from partwise.definitions import View, load
+    from partwise.compile.load import load
+    from partwise.compile.program import Runnable
 
     (tmp_path / "a.yaml").write_text(
         "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, g: string, x: bigint}\nfiles: landing/*.csv\n"
@@ -57,7 +58,7 @@ def test_explain_says_how_many_parts_are_computed(tmp_path: Path) -> None:
         "---\nview: c\npart: 1 minute\nquery: SELECT g, COUNT(*) AS n FROM m PATTERN [a+] WHERE a.x > 1 GROUP BY g\n"
     )
     found = load(str(tmp_path)).usable
-    said = {name: _many(view, name == "c__helper") for name, view in found.items() if isinstance(view, View)}
+    said = {name: _many(view, name == "c__helper") for name, view in found.items() if isinstance(view, Runnable)}
     assert said == {
         "a": "in one query",
         "b": "one query for each part, because FIRST depends on the order of the rows",

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from partwise.definitions import Definitions
+from partwise.compile.program import Program
 from partwise.page.changed import changed
 from partwise.page.heat import heat
 from partwise.page.lateness import lateness
@@ -32,7 +32,7 @@ def everything(made: Warehouse) -> list[object]:
             asdict(preview(snapshot, graph["by_minute"], "2026-10-03T10:20..2026-10-03T10:22")),
             asdict(changed(snapshot, graph["final"], 0.0)),
             asdict(lateness(snapshot.r, graph["measurements"])),
-            asdict(tab(snapshot, Definitions(), graph["worst"])),
+            asdict(tab(snapshot, Program(), graph["worst"])),
         ]
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
-from partwise.definitions import Definitions
+from partwise.compile.program import Program
 from partwise.page.place import Place
 from partwise.page.tab import tab
 from partwise.workspace import open_workspace
@@ -74,7 +74,7 @@ def test_a_file_that_goes_meanwhile_is_no_trouble_and_nobody_waits_for_the_readi
         def has_ledger(self) -> bool:
             return True
 
-        def load(self) -> Definitions:
+        def load(self) -> Program:
             reading.set()
             assert go_on.wait(20)
             return load()

@@ -22,6 +22,7 @@ from partwise.ledger.write.leases import Busy, Fenced, Lease
 from partwise.parts import FOREVER, Parts
 from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
 from tests.simulation.graphs import changed_model, random_model
+from tests.simulation.policies import note_released, with_policies
 from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, required
 
 LEASE = 20.0
@@ -57,6 +58,9 @@ class History:
     requesting: bool = False  # somebody asks for parts that are fresh, too
     rebuilding: float = 0.0  # how often a table is lost, and made again
     rebuilt: int = 0
+    policies: int | None = None  # the seed of random refresh policies
+    published: bool = False  # their readers do not wait
+    released: set[tuple[str, int]] = field(default_factory=set)  # by a policy that fired
     models: list[Model] = field(default_factory=list)
     requested: set[tuple[str, int]] = field(default_factory=set)
     recorded: dict[tuple[str, int, int], tuple[object, int]] = field(default_factory=dict)
@@ -146,6 +150,7 @@ class History:
         try:
             yield from self.adopt(held)
             fingerprint = model.graph[name].fingerprint if self.rules.stale_worker_checks else None
+            note_released(self, name)
             pin = early or self.ledger.pin(held, self.now, asked, fingerprint, limit=self.rng.choice((1, 2, 5, 100)))
             if pin is None:
                 self.ledger.release(held, self.now)
@@ -292,9 +297,10 @@ class History:
                 if last == made_from and seq <= entry.pin and (entry.table, j) not in self.requested:
                     self.problems.append(f"{entry.table}[{j}] was computed again from the same inputs")
                 self.recorded[entry.table, entry.generation, j] = (made_from, r.seq)
+                self.released.discard((entry.table, j))
 
     def check_pin(self, pin: Pin) -> None:
-        if pin.table.patience is not None or self.rng.random() < 0.5:
+        if pin.table.patience is not None or self.rng.random() < 0.5 or self.published:
             return
         pending = pending_by_hand(self)
         for j in pin.due:
@@ -319,7 +325,7 @@ class History:
             elif action < 0.54:
                 self.calm()
             elif action < 0.54 + self.changing:
-                self.model = changed_model(self.rng, self.model)
+                self.model = self.ruled(changed_model(self.rng, self.model))
                 self.models.append(self.model)
                 self.ledger.define(self.model.graph, self.now)
             elif action < 0.555 + self.changing and self.retention:
@@ -330,6 +336,9 @@ class History:
                 self.start(self.rebuild(self.rng.choice(sorted(self.model.graph.tables))))
             elif self.runners:
                 self.advance()
+
+    def ruled(self, model: Model) -> Model:
+        return model if self.policies is None else with_policies(model, self.policies, self.published)
 
     def request(self) -> None:
         """Ask for some parts of a view, built or not, as a backfill does."""
@@ -422,6 +431,8 @@ class History:
 def new_history(seed: int, rules: Rules | None = None, **options: object) -> History:
     rng = Random(seed)
     model = random_model(rng)
+    if (policies := options.get("policies")) is not None:
+        model = with_policies(model, policies, bool(options.get("published")))  # type: ignore[arg-type]
     history = History(rng, model, in_memory(), rules=rules or Rules(), models=[model], **options)  # type: ignore[arg-type]
     history.ledger.define(model.graph, history.now)
     return history
@@ -429,9 +440,12 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
 
 def run_history(seed: int, rules: Rules | None = None, swap: bool = True, rebuilding: bool = False) -> History:
     """One whole history with all its checks. Every third has failing checks, every fourth retention, and in
-    every tenth definitions change often."""
+    every tenth definitions change often; every seventh has refresh policies."""
     often = 0.05 if seed % 10 == 5 else 0.005
-    history = new_history(seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often)
+    options: dict[str, object] = {"policies": seed, "published": seed % 14 == 6} if seed % 7 == 6 else {}
+    history = new_history(
+        seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often, **options
+    )
     history.requesting = seed % 5 == 2
     history.rebuilding = 0.03 if rebuilding else 0.0
     history.storage.swap = swap

@@ -284,7 +284,7 @@ def warm(at: Path) -> None:
     import pandas  # noqa: F401
     import pyspark.sql.connect.session  # noqa: F401
 
-    from partwise.definitions import load
+    from partwise.compile.load import load
 
     at.mkdir()
     (at / "all.yaml").write_text(VIEWS)

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from partwise.object_store import Access, spark_settings
 from spark_jobs.session.connect import server
-from spark_jobs.session.session import jars_folder, java_options, session
+from spark_jobs.session.session import OBJECT_STORE, jars_folder, java_options, session
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
@@ -27,7 +28,9 @@ SMALL = {
 def small() -> dict[str, str]:
     """Settings for a driver that works on a handful of rows."""
     options = [*java_options(jars_folder()), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    return {**SMALL, "spark.driver.extraJavaOptions": " ".join(options)}
+    # Tests of tables in an object store say where that is for buckets of their own.
+    store = spark_settings(Access()) if (jars_folder() / OBJECT_STORE).is_dir() else {}
+    return {**SMALL, **store, "spark.driver.extraJavaOptions": " ".join(options)}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.spark
+@pytest.mark.slow  # the README tells the same story, and its commands run with the other tests
 @pytest.mark.own_process
 def test_the_demo_tells_its_story() -> None:
     environment = {**os.environ, "COLUMNS": "130"}

@@ -1,8 +1,9 @@
 """Random histories on real Spark and Delta: whatever happens, in whatever order, every part is what it should be.
 
 Rows arrive in any order, late and corrected, in some histories as files; parts become empty; dimensions and definitions change; steps crash at
-any point. What every view should hold is computed by `models.py`, in plain Python; `verify` must agree.
-`--spark-histories N` runs more of them.
+any point. What every view should hold is computed by `models.py`, in plain Python; in every third history `verify` must
+agree. One history a template by default, `--spark-histories N` runs more of them; `tests/simulation` runs a thousand
+histories of the same ledger without Spark.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class History:
         self.factors = {template: self.rng.randint(1, 3) for template in chosen}
         self.world = World(self.models())
         self.space = Workspace(spark, at, self.text())
+        self.verifying = seed % 3 == 0
         self.counter = 0
         self.log: list[str] = []
 
@@ -182,6 +184,8 @@ class History:
         self.space.run()
         self.world.settle()
         self.compare()
+        if not self.verifying:
+            return
         result = verify(self.space.engine)
         assert (result.different, result.stale, result.beyond) == ((), 0, 0)
         assert result.checked == sum(len(self.world.tables[m.name]) for m in self.world.models)

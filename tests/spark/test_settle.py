@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from partwise.choose import window
 from partwise.choose.settled import FOUND
-from partwise.definitions import View
 from partwise.ledger.records.strategies import Settlement, count_again
 from partwise.parts import Parts
 from spark_jobs.engine import Engine
@@ -226,7 +225,6 @@ def test_a_query_that_fails_is_not_settled(spark: SparkSession, tmp_path: Path) 
     failed = {p: why for report in run_all(engine) for p, why in report.failed.items()}
     assert failed
     assert workspace.ledger.strategies() == {}
-    view = engine.definitions.tables["sums"]
-    assert isinstance(view, View)
-    assert view.chosen is not None
-    assert view.chosen.strategy == "merge"
+    chosen = engine.definitions.choice("sums")
+    assert chosen is not None
+    assert chosen.strategy == "merge"

@@ -18,7 +18,9 @@ from pyspark.sql import SparkSession
 
 from partwise import storage
 from partwise.choose.settled import settled as settled_as
-from partwise.definitions import Definitions, Dimension, Source, load
+from partwise.compile.load import load
+from partwise.compile.program import Program
+from partwise.definitions import Dimension, Source
 from partwise.ledger.catalog import settled
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
@@ -51,7 +53,7 @@ class Workspace:
         self.load()
 
     def load(self) -> None:
-        self.definitions: Definitions = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
+        self.definitions: Program = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
         assert self.definitions.ok, [str(p) for p in self.definitions.problems]
         self.ledger.define(self.definitions.graph(), time.time())
         self.engine = Engine(self.spark, self.ledger, self.definitions, str(self.at / "warehouse"), **self.given)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from partwise import storage
-from partwise.definitions import load
+from partwise.compile.load import load
 from partwise.ledger.catalog import settled
 from partwise.ledger.read.history import history
 from partwise.ledger.read.reports import tables

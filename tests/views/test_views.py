@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from partwise.definitions import load
+from partwise.compile.load import load
 from partwise.unit import Case, cases_in
 from spark_jobs.unit import run_case
 

@@ -1,4 +1,4 @@
-"""Delta's jars in `.jars`, checked by SHA-256.
+"""Delta's jars in `.jars`, checked by SHA-256; those for object stores in `.jars/object_store`, if somebody needs them.
 
 They come from the local Maven repository when it has them, else through Ivy, which Spark itself brings along and which
 knows Maven Central; the user's mirror in `~/.m2/settings.xml` is respected. Ivy gets settings and a cache of its own:
@@ -7,10 +7,12 @@ with the usual ones it stops when the local Maven repository holds a description
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import urllib.parse
 import xml.etree.ElementTree as xml
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -34,8 +36,23 @@ class Jar:
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file}"
 
 
-def listed(root: Path) -> list[Jar]:
-    lines = (root / "tools/jars.txt").read_text().splitlines()
+#: A setting that puts something into an object store.
+_ASKS = re.compile(r"""^(?:(?:warehouse|landing):\s*["']?s3://|store:)""", re.MULTILINE)
+
+
+def wants_object_store(root: Path, environment: Mapping[str, str]) -> bool:
+    """Whether a workspace asks for it: one that is named, or the project's own. Once fetched, the jars are kept."""
+    if environment.get("OBJECT_STORE", "0") not in ("", "0", "no", "false") or (root / ".jars/object_store").is_dir():
+        return True
+    if any(environment.get(f"PARTWISE_{name}", "").startswith("s3://") for name in ("WAREHOUSE", "LANDING")):
+        return True
+    folders = [environment.get("WORKSPACE"), environment.get("PARTWISE_WORKSPACE"), "."]
+    files = (root / folder / "partwise.yaml" for folder in folders if folder)
+    return any(_ASKS.search(file.read_text(errors="replace")) for file in files if file.is_file())
+
+
+def listed(root: Path, file: str = "tools/jars.txt") -> list[Jar]:
+    lines = (root / file).read_text().splitlines()
     rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     return [Jar(*coordinates.split(":"), sha256) for coordinates, sha256 in rows]
 
@@ -49,15 +66,22 @@ def is_sound(path: Path, jar: Jar) -> bool:
 
 def ensure(root: Path, java_home: Path) -> bool:
     """Puts every listed jar, and no other jar, into `.jars`; True when there was something to do."""
-    folder, wanted = root / ".jars", listed(root)
-    folder.mkdir(exist_ok=True)
+    worked = ensure_group(root, java_home, ".jars", "tools/jars.txt", "Delta")
+    if wants_object_store(root, os.environ):
+        worked |= ensure_group(root, java_home, ".jars/object_store", "tools/jars_object_store.txt", "object stores")
+    return worked
+
+
+def ensure_group(root: Path, java_home: Path, name: str, file: str, what: str) -> bool:
+    folder, wanted = root / name, listed(root, file)
+    folder.mkdir(parents=True, exist_ok=True)
     missing = [jar for jar in wanted if not is_sound(folder / jar.file, jar)]
     # A jar of an earlier version beside the new one would put both on Spark's class path.
     for other in {path.name for path in folder.glob("*.jar")} - {jar.file for jar in wanted}:
         (folder / other).unlink()
     if not missing:
         return False
-    say(f"fetching {len(missing)} jars for Delta")
+    say(f"fetching {len(missing)} jars for {what}")
     with tempfile.TemporaryDirectory(dir=root, prefix=".jars-") as scratch:
         fetched = Path(scratch)
         copy_from_maven_repository(missing, fetched)
@@ -66,7 +90,7 @@ def ensure(root: Path, java_home: Path) -> bool:
             fetch_with_ivy(root, java_home, still, fetched)
         for jar in missing:
             if not is_sound(fetched / jar.file, jar):
-                raise Trouble(f"{jar.file} came with other content than tools/jars.txt says; check the Maven mirror")
+                raise Trouble(f"{jar.file} came with other content than {file} says; check the Maven mirror")
             (fetched / jar.file).replace(folder / jar.file)
     return True
 
@@ -88,7 +112,7 @@ def fetch_with_ivy(root: Path, java_home: Path, jars: list[Jar], into: Path) -> 
     pattern = f"{into}/[artifact]-[revision].[ext]"
     java = [java_home / "bin/java", *proxy_options(), "-cp", ivy, "org.apache.ivy.Main"]
     task = ["-settings", settings, "-ivy", module, "-types", "jar", "bundle", "-retrieve", pattern]
-    run([*java, *task], "fetching Delta's jars")
+    run([*java, *task], "fetching jars")
 
 
 def ivy_settings(cache: Path, repository: str) -> str:

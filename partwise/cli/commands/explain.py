@@ -11,7 +11,7 @@ from partwise.cli.open_workspace import definitions_of, part_of, snapshot_of, ta
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.views.explained import Explained, explained
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say
-from partwise.definitions import View
+from partwise.compile.program import Runnable
 from partwise.parts import duration_text, part_text
 
 
@@ -54,8 +54,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     heading(f"{view.name}: {_kind(item)}, parts of {duration_text(length)}, from {item.start}")
     if view.description:
         say(view.description)
-    if view.query is not None:
-        _code("query", view.query.text)
+    if (query := _query(view)) is not None:
+        _code("query", query)
     if item.choice:
         say(f"strategy: {item.choice}")
     if item.settled is not None:
@@ -64,18 +64,20 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"hint: {item.advice}")
     for note in item.notes:
         say(f"note: {note}")
+    if item.updates is not None:
+        say(f"updates: {item.updates.name}" + (f" ({item.updates.why})" if item.updates.why else ""))
+        for line in item.updates.lines(1) if everything else ():
+            say(line)
     if view.initialize is not None:
         _code("initialize, for the first part (i)", view.initialize.text)
-    if view.update is not None:
-        _code(
-            "update, for part j" if view.initialize is not None else "update, for every part (j)",
-            view.update.text,
-        )
+    _code("update, for part j" if view.initialize is not None else "update, for every part (j)", view.update.text)
     for title, text in _special(view, everything):
         _code(title, text)
     say(f"many parts at once: {item.many}")
     if everything and view.single_pass is not None:
-        _code("  which is, for parts :first to :last, rows coming with their part as __j", view.single_pass)
+        _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
+    if item.refresh:
+        say(f"refresh: {item.refresh}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -93,10 +95,16 @@ def _counts(rows: int | None, groups: int | None) -> str:
 def _kind(item: Explained) -> str:
     if item.view.helper_of:
         return f"helper of {item.view.helper_of}"
-    return "view" if item.view.query is None else "view, translated from its query"
+    return "view" if _query(item.view) is None else "view, translated from its query"
 
 
-def _special(view: View, everything: bool) -> list[tuple[str, str]]:
+def _query(view: Runnable) -> str | None:
+    """What the author wrote instead of plain SQL."""
+    query = view.written.query
+    return None if query is None or view.helper_of else query.text
+
+
+def _special(view: Runnable, everything: bool) -> list[tuple[str, str]]:
     """What runs instead of the update where that gives the same at a lower cost."""
     once = "instead, where no group has two rows in the part"
     found = []
@@ -129,9 +137,9 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "helper_of": view.helper_of,
         "part": view.part,
         "start": item.start,
-        "query": view.query.text if view.query else None,
+        "query": _query(view),
         "initialize": view.initialize.text if view.initialize else None,
-        "update": view.update.text if view.update else None,
+        "update": view.update.text,
         "unique_update": view.unique_update,
         "unique_by": list(view.unique_by),
         "fast_update": view.fast_update,
@@ -143,6 +151,8 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "advice": item.advice,
         "notes": list(item.notes),
         "many_parts": item.many,
+        "updates": item.updates.name if item.updates is not None else None,
+        "refresh": item.refresh or None,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

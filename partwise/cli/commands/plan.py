@@ -10,7 +10,7 @@ from partwise.cli.open_workspace import definitions_of, snapshot_of, table_of, w
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.views.next_part import next_json
 from partwise.cli.views.planned import Planned, planned
-from partwise.cli.views.show import as_json, heading, plural, say, table
+from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say, table
 from partwise.parts import FOREVER, Range, part_text, range_text
 from partwise.plan.model import Blocked, Step
 from partwise.plan.next import next_text, parts_text
@@ -34,7 +34,7 @@ def command(
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
         names = [table_of(snapshot.graph, definitions, name, "view").name for name in views or []]
-        found = planned(snapshot, names or None)
+        found = planned(snapshot, names or None, where.settings.timezone)
         if json:
             as_json(_as_json(found))
         else:
@@ -65,6 +65,16 @@ def _as_json(found: Planned) -> dict[str, Any]:
             for item in found.plan.blocked
         ],
         "manual": [step(item) for item in found.plan.manual],
+        "deferred": [
+            {
+                "table": item.table,
+                "parts": [p for span in item.parts.ranges for p in parts(item.table, span)],
+                "since": moment_json(item.since),
+                "fires_at": moment_json(item.fires_at),
+                "waits_for": list(item.waits_for),
+            }
+            for item in found.plan.deferred
+        ],
         "follows": {n: [range_text(s, graph[n].length) for s in p.ranges] for n, p in found.follows.items()},
         "may_change": {
             n: [range_text(s, graph[n].length) for s in p.ranges] for n, p in (found.plan.later or {}).items()
@@ -104,6 +114,15 @@ def _show(found: Planned) -> None:
         name, parts = found.repair
         span = range_text(Range(parts.first, parts.last), graph[name].length)
         say(f"  `partwise backfill {name} {span}` repairs the first of them.", "dim")
+    if plan.deferred:
+        heading("Deferred (refresh)")
+        for late in plan.deferred:
+            soon = f" ({'; '.join(late.waits_for)})" if late.waits_for else ""
+            say(
+                f"  {late.table}[{parts_text(late.parts, graph[late.table].length)}] refreshes by "
+                f"{moment_text(late.fires_at, found.zone)}{soon}"
+            )
+        say("  `partwise run --now` refreshes them at once.", "dim")
     if plan.blocked:
         heading("Blocked")
         for item in plan.blocked:

@@ -10,10 +10,11 @@ from partwise.cli.commands.compact import cleaned_json, show_cleaned
 from partwise.cli.open_workspace import definitions_of, ledger_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.views.show import as_json, moment_json, moment_text, plural, say, table
+from partwise.object_store import is_s3
 from partwise.parts import Range, part_text, range_text
 
 if TYPE_CHECKING:
-    from partwise.definitions import Definitions
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.retain import Retained
@@ -94,7 +95,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     tables.end()
 
 
-def _count_again(ledger: Ledger, definitions: Definitions) -> dict[str, tuple[int | None, int]]:
+def _count_again(ledger: Ledger, definitions: Program) -> dict[str, tuple[int | None, int]]:
     from partwise.choose.settled import to_count_again
     from partwise.ledger.records.strategies import count_again
 
@@ -108,6 +109,11 @@ def _count_again(ledger: Ledger, definitions: Definitions) -> dict[str, tuple[in
 
 
 def _is_gone(where: Workspace, name: str) -> bool:
-    """Of an object store nothing is known here: what is there counts as there."""
+    """Of a store that is not S3 nothing is known here: what is there counts as there."""
+    if is_s3(name):
+        from partwise.storage.remote import Bucket
+
+        folder, _, file = name.rpartition("/")
+        return Bucket(folder).head(file) is None
     path = os.path.join(where.folder.absolute(), name)
     return "://" not in name and "://" not in where.settings.landing and not os.path.exists(path)

@@ -51,12 +51,20 @@ def command(
         raise Stop(
             "spark.remote is set: `partwise serve` starts a Spark driver of its own. Remove it, or see deploy.md."
         )
+    if found.in_object_store:
+        from partwise.storage.errors import StoreProblem
+        from partwise.storage.probe import probe
+
+        try:
+            probe(found.warehouse)
+        except StoreProblem as why:
+            raise Stop(str(why)) from None
     site = Site(
         workspace=found.folder,
         ports=Ports(port, spark_port, spark_ui_port),
         feed=every if (example if feed is None else feed) else None,
         master=found.settings.spark.master or "local[2]",
-        spark_conf=tuple(found.settings.spark.conf.items()),
+        spark_conf=tuple(found.spark_conf.items()),
         dags=own if (own := found.folder / "dags").is_dir() and own != CODE / "dags" else None,
         java_home=find_java(),
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from partwise.workspace import Workspace
 
 
-_COUNTS = ("missing", "stale", "blocked", "failed", "late rows", "set aside")
+_COUNTS = ("missing", "stale", "deferred", "blocked", "failed", "late rows", "set aside")
 
 
 def command(
@@ -125,7 +125,7 @@ def _condition(where: Workspace) -> tuple[dict[str, str], dict[str, int]]:
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
     length, kind = row.table.length, row.table.kind
-    counts = (row.missing, row.stale, row.blocked, row.failed, row.late, row.quarantined)
+    counts = (row.missing, row.stale, row.deferred, row.blocked, row.failed, row.late, row.quarantined)
     return (
         row.table.name,
         "helper" if row.table.helper_of else kind,
@@ -150,6 +150,8 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "stale": row.stale,
         "blocked": row.blocked,
         "manual": row.manual,
+        "deferred": row.deferred,
+        "refresh": _refresh_json(row),
         "failed": row.failed,
         "held": row.held,
         "late": row.late,
@@ -161,6 +163,20 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "could_go_on": part_or_none(row.could_go_on, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
+        "mixed": row.mixed,
+    }
+
+
+def _refresh_json(row: TableStatus) -> dict[str, object] | None:
+    late, known = row.refresh, row.refreshed
+    if late is None and known is None:
+        return None
+    return {
+        "fires_at": None if late is None else moment_json(late.fires_at),
+        "waits_for": [] if late is None else list(late.waits_for),
+        "rows": 0 if known is None else sum(known.rows.values()),
+        "last": None if known is None else moment_json(known.fired_at),
+        "why": None if known is None else known.why or None,
     }
 
 
@@ -190,6 +206,11 @@ def _notes(rows: list[TableStatus]) -> list[str]:
                 if row.held == 1
                 else f"{name}: {plural(row.held, 'part')} failed and are read at their earlier revisions; "
                 "see `partwise plan`."
+            )
+        if row.mixed:
+            notes.append(
+                f"{name}: {plural(row.mixed, 'part')} mixed: computed while inputs were not up to date; "
+                f"`partwise audit {name}` lists what was read."
             )
         if row.manual:
             notes.append(
@@ -222,6 +243,7 @@ def _page_json(snapshot: Snapshot, found: Table, page: Page, path: str | None) -
             "revision": row.revision,
             "rows": row.rows,
             "last_updated": moment_json(row.last_updated),
+            "mixed": row.mixed,
         }
         for row in page.parts
     ]
@@ -244,7 +266,7 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
         rows.append(
             (
                 part_or_none(row.part, length, found.kind) or "all of it",
-                row.state,
+                f"{row.state}, mixed" if row.mixed else row.state,
                 "" if row.revision is None else str(row.revision),
                 "" if row.rows is None else f"{row.rows:,}",
                 moment_text(row.last_updated, zone),

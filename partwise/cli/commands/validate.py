@@ -33,7 +33,7 @@ def command(
       partwise validate view_defs/high_loss.yaml --json
     """
     if path is None:
-        found = definitions_of(workspace_of(workspace), quiet=True)
+        found = definitions_of(workspace_of(workspace), quiet=True).written
     elif not path.exists():
         raise wrong_use(f"There is no file or folder {path}.")
     else:
@@ -57,12 +57,12 @@ def command(
 
 def _of(path: Path, given: str | None) -> Definitions:
     """What a file or folder defines: among the definitions of its workspace, else by itself."""
-    from partwise.definitions import load
+    from partwise.compile.load import load
 
     workspace = workspace_with(path, given)
     if workspace is None:
-        return load(path)
-    found, wanted = workspace.load(), path.resolve()
+        return load(path).written
+    found, wanted = workspace.load().written, path.resolve()
 
     def inside(file: str) -> bool:
         return Path(file).resolve().is_relative_to(wanted)

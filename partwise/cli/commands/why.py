@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits
 from partwise.cli.views.page_link import OpenOption, open_page
-from partwise.cli.views.part_state import as_it_was, behind, sentence, stuck
+from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence, stuck
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import parts_text
@@ -21,6 +22,7 @@ from partwise.tables import DIMENSION_PART
 if TYPE_CHECKING:
     from partwise.checks.results import Kept
     from partwise.ledger.read.history import ComputedFrom, PartHistory
+    from partwise.plan.mixing import Read
     from partwise.plan.next import Need
     from partwise.tables import Graph
 
@@ -57,6 +59,7 @@ def command(
         told = sentence(snapshot.graph, known, where.settings.timezone)
         told += behind(snapshot, known.lacks) + as_it_was(snapshot.graph, known.held)
         told += stuck(snapshot, found, known.state)
+        told += mixture_text(snapshot.graph, known)
         results = checks.kept(snapshot.r, known.table.name, p)
         if json:
             as_json(_as_json(snapshot.graph, known, told) | {"checks": None if results is None else kept_json(results)})
@@ -84,7 +87,10 @@ def _show(graph: Graph, known: PartHistory, told: str, found: Kept | None, zone:
         )
     if known.revisions:
         heading("Revisions")
-        rows = [(str(r.revision), f"{r.rows:,}", moment_text(r.at, zone), r.reason) for r in known.revisions]
+        rows = [
+            (str(r.revision), f"{r.rows:,}", moment_text(r.at, zone), f"{r.reason}; mixed" if r.mixed else r.reason)
+            for r in known.revisions
+        ]
         table(("revision", "rows", "at", "reason"), rows, 2)
     if known.feeds:
         heading("Feeds")
@@ -134,6 +140,9 @@ def _as_json(graph: Graph, known: PartHistory, told: str) -> dict[str, Any]:
     def one(name: str, p: int) -> str:
         return name if graph[name].kind == "dimension" else part_text(p, graph[name].length)
 
+    def reads(items: Iterable[Read]) -> list[dict[str, object]]:
+        return [{"table": t, "parts": spans(t, Parts.of((lo, hi)))} for t, lo, hi in items if t in graph.tables]
+
     failure = known.failure
     return {
         "table": known.table.name,
@@ -157,6 +166,7 @@ def _as_json(graph: Graph, known: PartHistory, told: str) -> dict[str, Any]:
             {"table": w.table, "parts": spans(w.table, Parts.of(w.parts)), "state": w.state} for w in known.waits_for
         ],
         "held": [{"table": w.table, "parts": spans(w.table, Parts.of(w.parts)), "state": w.state} for w in known.held],
+        "mixed": None if known.mixture is None else {"as_of": known.mixture.as_of, "read": reads(known.mixture.reads)},
         "computed_from": [
             {
                 "table": item.table,
@@ -168,7 +178,14 @@ def _as_json(graph: Graph, known: PartHistory, told: str) -> dict[str, Any]:
             for item in known.computed_from
         ],
         "revisions": [
-            {"revision": r.revision, "rows": r.rows, "at": moment_json(r.at), "reason": r.reason}
+            {
+                "revision": r.revision,
+                "rows": r.rows,
+                "at": moment_json(r.at),
+                "reason": r.reason,
+                "as_of": r.as_of,
+                "mixed": reads(r.mixed),
+            }
             for r in known.revisions
         ],
         "failure": None

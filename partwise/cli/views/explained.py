@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from partwise.definitions import Definitions, View
-from partwise.parts import FOREVER, Parts, part_text
+from partwise.compile.program import CompiledView, Program, Runnable
+from partwise.definitions import View
+from partwise.parts import FOREVER, Parts, duration_text, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
 from partwise.tables import Graph, Input
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from partwise.compile import Choice
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.strategies import Settlement
+    from partwise.relation.update_class import Classified
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Answer:
 class Explained:
     """`requires` and `feeds` in general, and for one part as an example."""
 
-    view: View
+    view: Runnable
     start: str
     requires: tuple[str, ...]
     feeds: tuple[str, ...]
@@ -43,23 +45,37 @@ class Explained:
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
+    updates: Classified | None = None  # of the view as its author wrote it
+    refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
-def explained(snapshot: Snapshot, definitions: Definitions, name: str, part: int | None, now: float) -> list[Explained]:
+def explained(snapshot: Snapshot, program: Program, name: str, part: int | None, now: float) -> list[Explained]:
     """The view and its generated helpers, in the order in which they are computed."""
     graph = snapshot.graph
     served = graph[name].helper_of or name
     names = [n for n in graph.order if n == served or graph[n].helper_of == served]
-    answer = _answer(snapshot, definitions, served)
+    answer = _answer(snapshot, program, served)
     found = []
     for each in names if graph[name].helper_of is None else [name]:
-        view = definitions.usable.get(each)
-        if isinstance(view, View):
-            found.append(_explain(snapshot, view, part, now, answer if each == served else None))
+        view = program.usable.get(each)
+        if isinstance(view, Runnable):
+            # A helper is judged with the view that it serves.
+            updates = _updates(program, each) if each == served else None
+            found.append(_explain(snapshot, view, part, now, answer if each == served else None, updates))
     return found
 
 
-def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answer: Answer | None) -> Explained:
+def _updates(program: Program, name: str) -> Classified | None:
+    from partwise.compile.update_class import update_class
+
+    view = program.tables.get(name)
+    tables = {table.lower(): definition for table, definition in program.tables.items()}
+    return update_class(view, tables) if isinstance(view, View) else None
+
+
+def _explain(
+    snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: Answer | None, updates: Classified | None
+) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
     start = facts.start(view.name)
@@ -89,18 +105,58 @@ def _explain(snapshot: Snapshot, view: View, part: int | None, now: float, answe
         advice=answer.advice if answer else "",
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
+        updates=updates,
+        refresh=_refresh(graph, view.name),
     )
 
 
-def _many(view: View, reads_itself: bool) -> str:
+def _refresh(graph: Graph, name: str) -> str:
+    """`every 10 minutes; at most 1 hour 10 minutes behind: a 1 hour, b 10 minutes`."""
+    from partwise.plan import refresh
+
+    policy = graph[name].refresh
+    path = _slowest_path(graph, name)
+    if not path:
+        return ""
+    total = f"at most {_lasting(sum(late for _, late in path))} behind"
+    said = f"{total}: {', '.join(f'{each} {_lasting(late)}' for each, late in path)}" if len(path) > 1 else total
+    return said if policy is None else f"{refresh.text(policy)}; {said}"
+
+
+def _slowest_path(graph: Graph, name: str) -> list[tuple[str, float]]:
+    """Views with a refresh policy between the sources and this one, by the way that takes the longest."""
+    found: list[tuple[str, float]] = []
+    at: str | None = name
+    while at is not None:
+        table = graph[at]
+        above = [other for other in table.input_names if other in graph.tables]
+        if table.refresh is not None and table.family not in dict(found):
+            found.append((table.family, table.refresh.longest))
+        at = max(above, key=lambda other: graph.behind[other], default=None)
+    return found[::-1]
+
+
+def _lasting(seconds: float) -> str:
+    """`1 hour 10 minutes`."""
+    said, left = [], int(seconds)
+    for unit in (86400, 3600, 60, 1):
+        if count := left // unit:
+            said.append(duration_text(unit * count))
+            left -= unit * count
+    return " ".join(said[:2])
+
+
+def _many(view: Runnable, reads_itself: bool) -> str:
     """How a step over many parts is computed."""
     if reads_itself and view.single_pass is not None and not view.checks:
         return "in one pass over the groups"
     if reads_itself:
         return "one after the other: each part reads earlier ones of its own"
+    if view.single_pass is not None:
+        return "in one join of rows that are near enough"
     from partwise.compile.many_parts import why_not
 
-    reason = why_not(view.update.text) if view.update is not None else None
+    reason = why_not(view.update.text)
     return "in one query" if reason is None else f"one query for each part, because {reason}"
 
 
@@ -114,42 +170,41 @@ def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
     return f"{name}[{parts_text(parts, graph[name].length, day)}]"
 
 
-def _answer(snapshot: Snapshot, definitions: Definitions, name: str) -> Answer | None:
-    view = definitions.tables.get(name)
-    if not isinstance(view, View) or view.chosen is None:
+def _answer(snapshot: Snapshot, program: Program, name: str) -> Answer | None:
+    view, chosen = program.views.get(name), program.choice(name)
+    if view is None or chosen is None:
         return None
+    notes = program.alternative(name).notes
     if view.shape is None:
-        return Answer(view.chosen, "", view.notes)
+        return Answer(chosen, "", notes)
     from partwise.ledger.records.strategies import settlements
 
     item = settlements(snapshot.r).get(name)
-    own = item if view.strategy == "auto" and item is not None and item.strategy == view.chosen.strategy else None
-    return Answer(_until(view, own), _advice(snapshot, view, item), view.notes, own)
+    own = item if view.is_free and item is not None and item.strategy == chosen.strategy else None
+    return Answer(_until(view, chosen, own), _advice(snapshot, view, chosen, item), notes, own)
 
 
-def _until(view: View, item: Settlement | None) -> Choice:
+def _until(view: CompiledView, chosen: Choice, item: Settlement | None) -> Choice:
     """The choice, and how long it holds if it is not for good."""
-    assert view.chosen is not None
-    if view.strategy != "auto":
-        return view.chosen
+    if not view.is_free:
+        return chosen
     if item is None:
-        return replace(view.chosen, why=f"{view.chosen.why}, until there are rows to count")
+        return replace(chosen, why=f"{chosen.why}, until there are rows to count")
     again = item.again or item.mark != view.mark
-    return replace(view.chosen, why=f"{view.chosen.why}; counted again before the next step") if again else view.chosen
+    return replace(chosen, why=f"{chosen.why}; counted again before the next step") if again else chosen
 
 
-def _advice(snapshot: Snapshot, view: View, item: Settlement | None) -> str:
+def _advice(snapshot: Snapshot, view: CompiledView, chosen: Choice, item: Settlement | None) -> str:
     """Where today's counts speak for another strategy than the one that was asked for or settled."""
     from partwise.choose.window import by_counts
     from partwise.ledger.records.strategies import groups_in_pane, usual_rows
 
     assert view.shape is not None
-    assert view.chosen is not None
     rows = usual_rows(snapshot.r, view.shape.table)
-    if rows is None or (view.strategy == "auto" and item is None):
+    if rows is None or (view.is_free and item is None):
         return ""
     better = by_counts(view.shape, rows, groups_in_pane(snapshot.r, snapshot.graph, view.name, item, rows))
-    if better.strategy == view.chosen.strategy:
+    if better.strategy == chosen.strategy:
         return ""
     advice = f"By the counts in the ledger {better.strategy} would cost less ({better.why})."
     return f"{advice} To have it: strategy: {better.strategy}"

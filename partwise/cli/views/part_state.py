@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from partwise.cli.views.show import moment_text, plural
-from partwise.parts import part_text, range_text
+from partwise.parts import Range, part_text, range_text
 from partwise.plan.next import Need, Next, next_text
 
 if TYPE_CHECKING:
@@ -96,6 +96,18 @@ def as_it_was(graph: Graph, held: Iterable[WaitsFor]) -> str:
     )
 
 
+def mixture_text(graph: Graph, known: PartHistory) -> str:
+    """The end of such an answer: of a mixed part what it read that was not up to date."""
+    if known.mixture is None:
+        return ""
+    read = [
+        f"{name}[{range_text(Range(lo, hi), graph[name].length)}]" if name in graph.tables else name
+        for name, lo, hi in known.mixture.reads
+    ]
+    shown = ", ".join(read[:3]) + (f" and {len(read) - 3} more" if len(read) > 3 else "")
+    return f" It is mixed: computed as of sequence {known.mixture.as_of}, when {shown} was not up to date."
+
+
 _SIMPLE = {
     "expired": "{name} is expired: it was removed by the rule `keep` of {table}.",
 }
@@ -157,6 +169,11 @@ def _due(graph: Graph, name: str, known: PartHistory, zone: str) -> str:
     if known.state == "manual":
         first = part_text(known.part, known.table.length)
         return f"{head} Its view is repaired by hand: `partwise backfill {known.table.name} {first}`."
+    if (late := known.deferred) is not None:
+        until = f" Its view refreshes by {moment_text(late.fires_at, zone)}"
+        soon = f" or sooner ({'; '.join(late.waits_for)})" if late.waits_for else ""
+        kept = f"; what is published is exact as of {moment_text(known.last_updated, zone)}" if known.exists else ""
+        return f"{head[:-1]}; deferred.{until}{soon}{kept}. `partwise run --now` does not wait."
     if known.state != "blocked":
         after = ", after the parts before it" if known.lacks else ""
         return f"{head} Everything it requires is there and fresh, so the next run computes it{after}."

@@ -28,9 +28,10 @@ class Planned:
     next: tuple[Next, ...]
     changes: Changes
     repair: tuple[str, Parts] | None = None
+    zone: str = "UTC"
 
 
-def planned(snapshot: Snapshot, only: Collection[str] | None = None) -> Planned:
+def planned(snapshot: Snapshot, only: Collection[str] | None = None, zone: str = "UTC") -> Planned:
     graph, facts = snapshot.graph, snapshot.facts
     scope = None if only is None else graph.upstream(only)
     plan = make_plan(graph, facts, snapshot.now, scope)
@@ -49,7 +50,7 @@ def planned(snapshot: Snapshot, only: Collection[str] | None = None) -> Planned:
         if graph[name].helper_of is None
     )
     follows = {name: parts for name, parts in ahead.follows.items() if scope is None or name in scope}
-    return Planned(graph, plan, follows, nexts, snapshot.changes, _repair(snapshot, plan))
+    return Planned(graph, plan, follows, nexts, snapshot.changes, _repair(snapshot, plan), zone)
 
 
 def _repair(snapshot: Snapshot, plan: Plan) -> tuple[str, Parts] | None:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from pydantic_core import PydanticCustomError
 
 from partwise.parts import BadTime, seconds
+from partwise.plan.refresh import parse_clock
 
 _LONGEST_PART = 366 * 86400
 _DURATION_PATTERN = r"^\s*\d+\s*(second|minute|hour|day|week)s?\s*$|^\s*\d+\s*$"
@@ -74,9 +75,35 @@ _SHARE_SCHEMA = {
     "examples": ["10 %"],
 }
 Share = Annotated[float, BeforeValidator(_share), WithJsonSchema(_SHARE_SCHEMA)]
+
+
+def _every(value: object) -> int | str:
+    """A length of time, or a time of day, which stays as it is written."""
+    if isinstance(value, str) and " at " in value:
+        try:
+            parse_clock(value)
+        except ValueError as why:
+            raise PydanticCustomError("bad-length", "{why}", {"why": str(why)}) from None
+        return value
+    return _seconds(value)
+
+
 Duration = Annotated[int, BeforeValidator(_seconds), WithJsonSchema(_duration_schema(1))]
 Poll = Annotated[int, BeforeValidator(_poll), WithJsonSchema({"anyOf": [{"const": "manual"}, _duration_schema(1)]})]
 DurationOrZero = Annotated[int, BeforeValidator(_seconds_or_zero), WithJsonSchema(_duration_schema(0))]
+Every = Annotated[
+    int | str,
+    BeforeValidator(_every),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                *_duration_schema(1)["anyOf"],
+                {"type": "string", "pattern": r"^(day|\w+day) at \d\d?:\d\d( \S+)?$"},
+            ],
+            "examples": ["1 hour", "day at 06:00 Europe/Berlin", "monday at 06:00"],
+        }
+    ),
+]
 PartLength = Annotated[int, BeforeValidator(_part_length), WithJsonSchema(_duration_schema(1))]
 Name = Annotated[str, Field(json_schema_extra={"pattern": _NAME_PATTERN})]
 Sql = Annotated[str, Field(json_schema_extra={"contentMediaType": "application/sql"})]
@@ -127,6 +154,39 @@ class LateRule(_Strict):
         validate_default=True,
         description="Rows further ahead of the clock than this go to quarantine: one such row would close every part up "
         "to its time.",
+    )
+
+
+class RefreshRule(_Strict):
+    """When parts that are ready are computed. Without it: at once."""
+
+    every: Every | None = Field(
+        None,
+        description="At most so often: `1 hour`, or at a time of day, `day at 06:00 Europe/Berlin` or `monday at 06:00`. "
+        "The first change after a quiet time goes at once.",
+    )
+    rows: Annotated[
+        Annotated[Annotated[int, Field(ge=1)], Tag("text")]
+        | Annotated[dict[str, Annotated[int, Field(ge=1)]], Tag("map")],
+        Discriminator(_shape),
+    ] = Field(
+        default_factory=dict,
+        description="When so many rows have arrived since the last refresh, of all inputs together or by input: "
+        "`{orders: 1000}`.",
+    )
+    behind: Annotated[int, Field(ge=1)] | None = Field(None, description="When so many parts wait.")
+    when: Literal["any", "all"] = Field("any", description="Whether one of these is enough, or all must hold.")
+    within: Duration = Field(
+        "1 day", validate_default=True, description="No part waits longer than this, whatever else is said."
+    )
+    readers: Literal["wait", "published"] = Field(
+        "wait",
+        description="What views do that read deferred parts: `wait` until they are refreshed, or go on with their "
+        "`published` content, which mixes moments.",
+    )
+    new: Literal["with the rest", "at once"] = Field(
+        "with the rest",
+        description="Whether parts that were never built wait too, or only the repair of stale ones.",
     )
 
 
@@ -254,18 +314,34 @@ class ViewDocument(_Strict):
         "break",
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
-    strategy: Literal["auto", "merge", "subtract", "recompute"] = Field(
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
-        "`partwise explain`.",
+        "`partwise explain`. `last` is for SELECT DISTINCT, `factor` for aggregates over a join; see [several streams](../several_streams.md).",
+    )
+    output: Literal["snapshot", "pairs"] = Field(
+        "snapshot",
+        description="For several windows: a part holds the whole result (`snapshot`), or each joined row once, in the part "
+        "in which it came about (`pairs`).",
     )
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, with a column that says so."
+    )
+    updates: Literal["monotonic", "weakest", "weak", "strict"] | None = Field(
+        None,
+        description="How rows leave the result as time goes on, if that is to be checked: an error if the query is worse. "
+        "`partwise explain` shows what it is.",
     )
     keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
     repair: Literal["automatic", "manual"] = Field(
         "automatic",
         description="What happens when late data make parts stale: recompute, or wait for `partwise backfill`.",
+    )
+    refresh: RefreshRule | None = Field(
+        None,
+        description="When ready parts are computed, for views that need not be fresh at once: `{every: 1 hour}`. Parts "
+        "that wait for it are deferred. See [refresh](../refresh.md).",
+        examples=[{"every": "1 hour", "rows": 100000}],
     )
     engine: Literal["connect", "submit"] | None = Field(
         None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."
@@ -294,4 +370,9 @@ DOCUMENTS: dict[str, type[Document]] = {
     "view": ViewDocument,
 }
 #: Maps inside documents, by key: to say what may stand in them.
-INNER: dict[str, type[BaseModel]] = {"time": TimeColumn, "close": CloseRule, "late": LateRule}
+INNER: dict[str, type[BaseModel]] = {
+    "time": TimeColumn,
+    "close": CloseRule,
+    "late": LateRule,
+    "refresh": RefreshRule,
+}

@@ -24,7 +24,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Placed:
     """A text, and where its characters stand: runs of (offset in the text, line, column).
 

@@ -1,7 +1,10 @@
-"""What readers see at one moment: the version of every table, and which parts of the sources exist by then.
+"""What readers see as of one sequence: the version of every table, and which parts of the sources exist by then.
 
 A source's table also holds rows of parts that are not closed yet. Those parts do not exist for anyone, and
 readers who come through Partwise do not see them.
+
+Everything here goes by the sequence, never by a clock, and from records that do not change once they are written:
+the same sequence gives the same answer, whenever it is asked.
 """
 
 from __future__ import annotations
@@ -10,84 +13,97 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, select, text
 
+from partwise.ledger.catalog import settled
 from partwise.ledger.database import Database, Reading
 from partwise.ledger.read.pin import Version
 from partwise.ledger.runs import existing
-from partwise.ledger.schema import catalog, due, lost, rebuild, revision, version
-from partwise.parts import Parts
+from partwise.ledger.schema import catalog, generation, rebuild, revision, version
+from partwise.parts import FOREVER, Parts
 
 _SOURCES = select(catalog.c.table).where(catalog.c.kind == "source")
-_SEQUENCE = select(func.max(version.c.seq)).where(version.c.at <= bindparam("m"))
+# Closing a part of a source by hand makes a revision, but no version. Time grows with the sequence, so that the last
+# row by time is the last one by sequence.
+_SEQUENCE = text(
+    "SELECT (SELECT seq FROM version WHERE at <= :m ORDER BY at DESC, seq DESC LIMIT 1), "
+    '(SELECT MAX((SELECT r.seq FROM revision AS r WHERE r."table" = c."table" AND r.at <= :m '
+    "ORDER BY r.at DESC LIMIT 1)) FROM catalog AS c WHERE c.kind = 'source')"
+)
+_AT = select(version.c.at).where(version.c.seq <= bindparam("s")).order_by(version.c.at.desc()).limit(1)
+_NEWER = select(revision.c.part).where(
+    revision.c.table == bindparam("t"),
+    revision.c.at > bindparam("a"),
+    revision.c.seq > bindparam("s"),
+    revision.c.revision == 1,
+)
 _THERE = (
     select(revision.c.part)
-    .where(revision.c.table == bindparam("t"), revision.c.at <= bindparam("m"))
+    .where(revision.c.table == bindparam("t"), revision.c.seq <= bindparam("s"), revision.c.seq >= bindparam("b"))
     .distinct()
     .order_by(revision.c.part)
 )
-_BEGAN = select(func.min(version.c.at), func.min(version.c.seq)).where(
-    version.c.table == bindparam("t"), version.c.generation == bindparam("g")
+_GENERATION = select(generation.c.began_seq, generation.c.whole_seq).where(
+    generation.c.table == bindparam("t"), generation.c.generation == bindparam("g")
 )
 _BEFORE = (
     select(version.c.generation, version.c.version)
-    .where(version.c.table == bindparam("t"), version.c.seq < bindparam("s"))
+    .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"), version.c.generation < bindparam("g"))
     .order_by(version.c.seq.desc())
     .limit(1)
 )
-_LOST = select(lost.c.part).where(lost.c.table == bindparam("t"))
 _REBUILDS = select(rebuild.c.generation, rebuild.c.whole).where(rebuild.c.table == bindparam("t"))
 _HISTORY = (
     select(version.c.generation, version.c.version)
     .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
     .order_by(version.c.seq.desc())
 )
-_DUE = select(due.c.lo).where(due.c.table == bindparam("t"), due.c.since <= bindparam("a")).limit(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A table as a reader sees it. `parts` are those that exist; None: everything in the version does."""
+    """A table as a reader sees it. `parts` are those that exist; None: everything in the version does.
+
+    `rebuilding`: it is read as it was before, because its new content does not have all parts yet.
+    """
 
     version: Version
     parts: Parts | None = None
+    rebuilding: bool = False
 
 
 def readable(
-    database: Database, names: Collection[str], read: Collection[str], moment: float | None = None
+    database: Database, names: Collection[str], read: Collection[str], seq: int | None = None
 ) -> dict[str, Readable]:
-    """These tables as of one moment, now by default. Which parts exist is looked up for those that are `read`."""
+    """These tables as of one sequence, the newest by default. Existing parts are looked up for those that are `read`."""
     with database.reading() as r:
-        seq = 2**62 if moment is None else sequence_at(r, moment)
-        known = versions_at(r, seq)
-        sources = set(r.on.execute(_SOURCES).scalars())
-        found = {name: Readable(at) for name, at in known.items() if name in names}
-        for name in found.keys() & set(read):
-            if name in sources:
-                found[name] = _source(r, name, known[name], seq, moment)
-            elif known[name].generation:
-                found[name] = Readable(_whole(r, name, known[name], seq, now=moment is None))
-        return found
+        return readable_at(r, names, read, r.seq if seq is None else seq)
 
 
-def _source(r: Reading, name: str, newest: Version, seq: int, moment: float | None) -> Readable:
-    kept = _before_rebuild(r, name, newest, seq) or newest
-    there = _existing(r, name, moment)
-    if kept != newest:  # its parts are those that the old table had
-        there |= Parts.single(*r.on.execute(_LOST, {"t": name}).scalars())
-    return Readable(kept, there)
+def readable_at(r: Reading, names: Collection[str], read: Collection[str], seq: int) -> dict[str, Readable]:
+    known = versions_at(r, seq)
+    sources = set(r.on.execute(_SOURCES).scalars())
+    found = {name: Readable(at) for name, at in known.items() if name in names}
+    for name in found.keys() & set(read):
+        kept = _before_rebuild(r, name, known[name], seq)
+        at = _whole(r, name, known[name], seq) if kept is None and name not in sources else kept or known[name]
+        parts = existing_at(r, name, at.generation, seq) if name in sources else None
+        found[name] = Readable(at, parts, rebuilding=at != known[name])
+    return found
 
 
-def _whole(r: Reading, name: str, newest: Version, seq: int, now: bool) -> Version:
+def _whole(r: Reading, name: str, newest: Version, seq: int) -> Version:
     """A view that is built again with other columns is read as it was, until its new table has all parts."""
-    kept = _before_rebuild(r, name, newest, seq)
-    if kept is not None:
-        return kept
-    began, first = r.on.execute(_BEGAN, {"t": name, "g": newest.generation}).one()
-    before = r.on.execute(_BEFORE, {"t": name, "s": min(seq, first)}).one_or_none()
-    # Long ago nobody knows what was due; the first commit brings all parts, unless there are hundreds.
-    unfinished = r.on.execute(_DUE, {"t": name, "a": began}).first() is not None if now else newest.version == 0
-    return Version(*before) if before is not None and unfinished else newest
+    found = newest
+    while found.generation:
+        row = r.on.execute(_GENERATION, {"t": name, "g": found.generation}).one_or_none()
+        if row is None or (row.whole_seq is not None and row.whole_seq <= seq):
+            return found
+        before = r.on.execute(_BEFORE, {"t": name, "s": seq, "g": found.generation}).one_or_none()
+        if before is None:
+            return newest
+        found = Version(*before)
+    return found
 
 
 def _before_rebuild(r: Reading, name: str, newest: Version, seq: int) -> Version | None:
@@ -104,8 +120,14 @@ def _before_rebuild(r: Reading, name: str, newest: Version, seq: int) -> Version
 
 
 def sequence_at(r: Reading, moment: float) -> int:
-    """The last sequence that made a version at or before a moment."""
-    return int(r.on.execute(_SEQUENCE, {"m": moment}).scalar() or 0)
+    """The last sequence that changed what readers see, at or before a moment."""
+    return max(0, *(found or 0 for found in r.on.execute(_SEQUENCE, {"m": moment}).one()))
+
+
+def time_of(r: Reading, seq: int) -> float:
+    """When a sequence was recorded; of one that changed nothing for readers, when the last one before it was that did."""
+    found = r.at if seq >= r.seq else r.on.execute(_AT, {"s": seq}).scalar()
+    return 0.0 if found is None else found
 
 
 def versions_at(r: Reading, seq: int) -> dict[str, Version]:
@@ -120,10 +142,25 @@ def versions_at(r: Reading, seq: int) -> dict[str, Version]:
     return {row.table: Version(row.generation, row.version) for row in rows}
 
 
-def _existing(r: Reading, name: str, moment: float | None) -> Parts:
-    if moment is None:
-        return existing(r, name)
-    # A part exists from its first revision on; closing one by hand makes a revision, but no version.
-    found = enumerate(r.on.execute(_THERE, {"t": name, "m": moment}).scalars())
+def existing_at(r: Reading, name: str, of_generation: int, seq: int) -> Parts:
+    """The parts of a source that existed. A part exists from its first revision on, until it expires."""
+    now = settled(r, name)
+    if now.generation != of_generation:
+        return _by_revisions(r, name, of_generation, seq)
+    there = existing(r, name)
+    if now.floor is not None:
+        # What has expired since was there. Parts below the floor that never existed have no rows: nothing shows up.
+        there |= Parts.of((-FOREVER, now.floor - 1))
+    if seq >= r.seq:
+        return there
+    # Not by the sequence alone, for which there is no index.
+    bounds = {"t": name, "s": seq, "a": time_of(r, seq)}
+    return there - Parts.single(*r.on.execute(_NEWER, bounds).scalars())
+
+
+def _by_revisions(r: Reading, name: str, of_generation: int, seq: int) -> Parts:
+    """Of a table that has begun anew since: from its history alone."""
+    row = r.on.execute(_GENERATION, {"t": name, "g": of_generation}).one_or_none()
+    found = enumerate(r.on.execute(_THERE, {"t": name, "s": seq, "b": row.began_seq if row else 0}).scalars())
     runs = ([p for _, p in members] for _, members in groupby(found, key=lambda item: item[1] - item[0]))
     return Parts.of(*((run[0], run[-1]) for run in runs))

@@ -74,9 +74,12 @@ def rebuild(w: Writing, graph: Graph, view: Table) -> None:
     asked = {j: row for row in old if row.cause.kind in _ASKED for j in range(row.lo, row.hi + 1)}
 
     def since(j: int) -> float:
-        return next((row.since for row in old if row.lo <= j <= row.hi), w.at)
+        return next((row.since for row in old if row.lo <= j <= row.hi), w.now)
 
-    new = {j: Due(j, j, seq, since(j), cause) for j, (seq, cause) in found.items()}
+    def since_seq(j: int) -> int:
+        return next((row.since_seq for row in old if row.lo <= j <= row.hi), w.seq)
+
+    new = {j: Due(j, j, seq, since(j), cause, since_seq(j)) for j, (seq, cause) in found.items()}
     for j, row in asked.items():  # it stays what it is whatever happens beside it, as in `paint`
         new[j] = replace(row, lo=j, hi=j, seq=max(row.seq, new[j].seq) if j in new else row.seq)
     repaint(w, view.name, new.values())

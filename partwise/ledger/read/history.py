@@ -12,13 +12,15 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.reports import state_of
 from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records.mixtures import Mixture, from_text, mixture_of
 from partwise.ledger.records.writers import Writer, writers
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, open_part, part, revision, version
 from partwise.parts import FOREVER, Parts, Range
-from partwise.plan.model import Cause, Failure, WaitsFor
+from partwise.plan.mixing import Read
+from partwise.plan.model import Cause, Deferred, Failure, WaitsFor
 from partwise.plan.next import Need, needs_of, through_helpers
-from partwise.plan.planner import held_inputs, waits_for
+from partwise.plan.planner import as_deferred, held_inputs, waits_for
 from partwise.plan.reach import fed, fed_self, first_part
 from partwise.tables import Table
 
@@ -72,6 +74,8 @@ class Revision:
     at: float
     reason: str
     writer: Writer | None = None
+    as_of: int | None = None
+    mixed: tuple[Read, ...] = ()  # inputs that were not up to date at its pin
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ class PartHistory:
     revisions: tuple[Revision, ...]
     failure: Failure | None
     feeds: tuple[Feeds, ...]
+    deferred: Deferred | None = None
+    mixture: Mixture | None = None  # it was computed while inputs were not up to date, and not repaired since
 
 
 def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistory:
@@ -154,13 +160,16 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         if failed is None
         else Failure(failed.kind, failed.pin, failed.attempts, failed.retry_at, failed.at, failed.message),
         feeds=tuple(_feeds(snapshot, table, p)),
+        deferred=as_deferred(snapshot.facts, look, snapshot.now) if look and state == "deferred" else None,
+        mixture=mixture_of(r, name, p) if row else None,
     )
 
 
 def _listed(r: Reading, name: str, rows: Sequence[Any]) -> Iterator[Revision]:
     by = writers(r, name, [row.seq for row in rows])
     for row in rows:
-        yield Revision(row.revision, row.rows, row.at, row.reason, by.get(row.seq))
+        mixed = from_text(row.mixed) if row.mixed else ()
+        yield Revision(row.revision, row.rows, row.at, row.reason, by.get(row.seq), row.as_of, mixed)
 
 
 def _lacks(snapshot: Snapshot, table: Table, needs: tuple[Need, ...]) -> tuple[Need, ...]:

@@ -8,18 +8,20 @@ an ordinary outcome.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import bindparam, select
 
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.records.mixtures import mixed_parts
 from partwise.ledger.runs import existing
 from partwise.ledger.schema import part
 from partwise.ledger.write.commit import Content, Entry, known_version
 from partwise.ledger.write.leases import Lease, check
 from partwise.parts import FOREVER, Parts
+from partwise.plan.mixing import Read, mixed_reads
 from partwise.plan.planner import look_around, steps_of
 from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
@@ -44,7 +46,10 @@ class Version:
 
 @dataclass(frozen=True)
 class Pin:
-    """What a step is to compute, and everything it may read, as of one sequence."""
+    """What a step is to compute, and everything it may read, as of one sequence.
+
+    `mixed`: of the parts that read inputs which are not up to date, those inputs.
+    """
 
     seq: int
     table: Table
@@ -55,6 +60,7 @@ class Pin:
     inputs: Mapping[str, Version]
     before: Mapping[int, Content]
     reason: str
+    mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)
 
     def walk(self) -> Walk:
         return Walk(self.table, self.due, self.reach)
@@ -65,7 +71,14 @@ class Pin:
 
     def entry(self, parts: Mapping[int, Content]) -> Entry:
         return Entry(
-            self.table.name, self.own.generation, self.table.fingerprint, self.seq, self.start, parts, self.reason
+            self.table.name,
+            self.own.generation,
+            self.table.fingerprint,
+            self.seq,
+            self.start,
+            parts,
+            self.reason,
+            mixed={j: reads for j, reads in self.mixed.items() if j in parts},
         )
 
 
@@ -103,7 +116,8 @@ def pin(
     }
     reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
-    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason)
+    mixed = mixed_reads(graph, facts, mixed_parts(r), table, look.start, due, reach)
+    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed)
 
 
 def version_of(r: Reading, table: str) -> Version:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, insert, select, text
+from sqlalchemy import bindparam, delete, func, insert, select, text
 
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.as_of import sequence_at
 from partwise.ledger.read.pin import Version
-from partwise.ledger.schema import arrival, backfill, promise, version
+from partwise.ledger.schema import arrival, backfill, lease, promise, reader, version, was_due
 
 #: Seconds. The lateness of rows is looked at over a longer time than single reads are.
 ARRIVALS = 90 * 86400.0
@@ -39,6 +39,15 @@ _OLD_WRITERS = text(
 )
 
 
+_PINNED = select(
+    select(func.min(reader.c.seq)).where(reader.c.expires > bindparam("now")).scalar_subquery(),
+    select(func.min(lease.c.seq))
+    .where(lease.c.expires > bindparam("now"), lease.c.holder.is_not(None))
+    .scalar_subquery(),
+)
+_AT = select(version.c.at).where(version.c.seq <= bindparam("s")).order_by(version.c.at.desc()).limit(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Promise:
     """As-of reads work from this sequence, recorded at or before the moment `at`, on."""
@@ -59,6 +68,14 @@ def promise_from(w: Writing, moment: float) -> Promise:
     if before is not None and before.at >= moment:
         return before
     found = Promise(sequence_at(w, moment), moment)
+    # Whoever reads keeps what it reads, steps too, which read as of a moment after they took their lease. The oldest
+    # of them decides, until it is done or has not been heard of any more.
+    held = min((seq for seq in w.on.execute(_PINNED, {"now": w.now}).one() if seq is not None), default=None)
+    if held is not None and held < found.seq:
+        at = w.on.execute(_AT, {"s": held}).scalar()
+        if at is None or (before is not None and at <= before.at):
+            return before or Promise(0, 0.0)
+        found = Promise(held, at)
     w.on.execute(delete(promise))
     w.on.execute(insert(promise), {"id": 1, "seq": found.seq, "at": found.at})
     return found
@@ -78,12 +95,14 @@ def oldest(r: Reading, table: str) -> Version | None:
 def trim(w: Writing, tables: list[str], given: Promise) -> int:
     """Delete rows that no promised read, no estimate and no report needs. Returns how many."""
     gone = w.on.execute(_OLD_VERSIONS, {"p": given.seq}).rowcount
+    w.on.execute(delete(reader).where(reader.c.expires <= w.now))
+    w.on.execute(delete(was_due).where(was_due.c.until_seq <= given.seq))
     for name in tables:
         gone += w.on.execute(_OLD_REVISIONS, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_WRITERS, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_STEPS, {"t": name, "a": given.at}).rowcount
-    gone += w.on.execute(delete(arrival).where(arrival.c.at < min(given.at, w.at - ARRIVALS))).rowcount
+    gone += w.on.execute(delete(arrival).where(arrival.c.at < min(given.at, w.now - ARRIVALS))).rowcount
     # What one has done is read from revisions that are promised: one that was stopped before cannot go on.
-    old, dead = backfill.c.beat < given.at, backfill.c.beat < w.at - DEAD
+    old, dead = backfill.c.beat < given.at, backfill.c.beat < w.now - DEAD
     gone += w.on.execute(delete(backfill).where(old, (backfill.c.state != "running") | dead)).rowcount
     return int(gone)

@@ -13,10 +13,14 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records.files import quarantine_counts
+from partwise.ledger.records.mixtures import mixed_counts, mixtures
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
+from partwise.plan.model import Deferred
+from partwise.plan.planner import as_deferred
 from partwise.plan.reach import FAR, first_part
+from partwise.plan.refresh import Refreshed
 from partwise.tables import Table
 
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
@@ -69,6 +73,9 @@ class TableStatus:
     stale: int
     blocked: int
     manual: int
+    deferred: int  # ready, but their view refreshes later
+    refresh: Deferred | None  # until when
+    refreshed: Refreshed | None  # when it was refreshed last; of views with a policy
     failed: int
     held: int  # failed parts whose earlier content is read meanwhile
     late: int
@@ -77,19 +84,21 @@ class TableStatus:
     start: int | None
     frozen_hits: int  # late changes that could not reach expired parts
     expired: int  # parts that were removed because they are not kept any longer
+    mixed: int  # parts computed while inputs were not up to date, and not repaired since
     could_start: int | None  # a view: the earlier first part that its inputs would allow by now
     could_go_on: int | None = None  # a view that began far before the rows and cannot get to them: where they are
 
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One part. `state`: fresh, stale, missing, blocked, failed, manual, or open (rows, but not closed)."""
+    """One part. `state`: fresh, stale, missing, deferred, blocked, failed, manual, or open (rows, but not closed)."""
 
     part: int
     state: str
     revision: int | None = None
     rows: int | None = None
     last_updated: float | None = None
+    mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
     failed = failed_counts(r)
     known = {row.table: row for row in r.on.execute(_CATALOG)}
     late = {row[0]: int(row[1]) for row in r.on.execute(_LATE)}
+    blends = mixed_counts(r)
     aside = {name: sum(counts.values()) for name, counts in quarantine_counts(r).items()}
     found = []
     for name in snapshot.graph.order:
@@ -127,7 +137,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
         look = snapshot.looks.get(name)
         due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
         stale = due & snapshot.facts.existing(name, due.first, due.last) if due else due
-        waiting = due - look.ready - look.manual - look.failed if look else due
+        waiting = due - look.ready - look.manual - look.failed - look.deferred if look else due
         row = known[name]
         found.append(
             TableStatus(
@@ -139,6 +149,9 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 stale=stale.count,
                 blocked=waiting.count,
                 manual=look.manual.count if look else 0,
+                deferred=look.deferred.count if look else 0,
+                refresh=as_deferred(snapshot.facts, look, snapshot.now) if look and look.deferred else None,
+                refreshed=snapshot.facts.refreshed().get(name, Refreshed()) if table.refresh is not None else None,
                 failed=failed.get(name, 0),
                 held=(look.held & look.failed).count if look else 0,
                 late=late.get(name, 0),
@@ -147,6 +160,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 start=settled(r, name).start if table.kind == "view" else None,
                 frozen_hits=row.frozen_hits,
                 expired=_expired(snapshot, table),
+                mixed=blends.get(name, 0),
                 could_start=_could_start(snapshot, table),
                 could_go_on=could_go_on(snapshot, table),
             )
@@ -221,13 +235,14 @@ def parts(snapshot: Snapshot, name: str, lo: int = -FOREVER, hi: int = FOREVER, 
     if not chosen:
         return Page((), False)
     found = []
+    blends = {item.part for item in mixtures(r, name)}
     for p in chosen:
         state = state_of(snapshot, name, p, p in rows, p in due, p in failed, p in opened)
         row = rows.get(p)
         if row is None:
             found.append(PartStatus(p, state, rows=opened.get(p)))
         else:
-            found.append(PartStatus(p, state, row.revision, row.rows, row.updated_at))
+            found.append(PartStatus(p, state, row.revision, row.rows, row.updated_at, p in blends))
     return Page(tuple(found), len(newest) > limit)
 
 
@@ -246,6 +261,8 @@ def state_of(snapshot: Snapshot, name: str, p: int, exists: bool, due: bool, fai
         return "failed"
     if due and look is not None and p in look.manual:
         return "manual"
+    if due and look is not None and p in look.deferred:
+        return "deferred"
     if due and look is not None and p not in look.ready:
         return "blocked"
     if exists:

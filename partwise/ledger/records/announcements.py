@@ -94,7 +94,7 @@ def tell(
     ended: tuple[str, str] | None = None,
 ) -> Keys:
     """Decide what to tell, and remember it. `ended` is the view and the run that ends with this."""
-    found = news(w, graph, w.at, only, live, ended)
+    found = news(w, graph, w.now, only, live, ended)
     known = told(w)
     if ended is not None:
         forget(w, *ended)
@@ -103,7 +103,7 @@ def tell(
         before = known.get(item.view)
         # Told in vain: neither did a run of it begin, nor did anything new become due.
         again = before is not None and before.begun is None
-        row = {"table": item.view, "keys": json.dumps(keys[item.view]), "at": w.at, "begun": None, "run": None}
+        row = {"table": item.view, "keys": json.dumps(keys[item.view]), "at": w.now, "begun": None, "run": None}
         w.on.execute(_DROP, {"t": item.view})
         w.on.execute(insert(announcement), row | {"tries": (before.tries + 1) if again and before else 1})
     return keys
@@ -111,9 +111,9 @@ def tell(
 
 def begin(w: Writing, view: str, run: str) -> None:
     """A run of the view begins to work: what becomes due from now on is not this run's."""
-    values = {"t": view, "s": w.seq, "r": run, "a": w.at}
+    values = {"t": view, "s": w.seq, "r": run, "a": w.now}
     if w.on.execute(_BEGIN, values).rowcount == 0:
-        row = {"table": view, "keys": "{}", "at": w.at, "tries": 1, "begun": w.seq, "run": run}
+        row = {"table": view, "keys": "{}", "at": w.now, "tries": 1, "begun": w.seq, "run": run}
         w.on.execute(insert(announcement), row)
 
 

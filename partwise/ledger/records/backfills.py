@@ -122,7 +122,7 @@ def begin(
     w: Writing, graph: Graph, asked: Asked, downstream: bool, holder: str, dead: Callable[[str], bool]
 ) -> Backfill:
     """Begin a backfill. Raises Overlaps while another one lives that asked for some of the same parts."""
-    if other := overlapping(w, asked.scope, w.at, dead):
+    if other := overlapping(w, asked.scope, w.now, dead):
         raise Overlaps(other)
     mark(w, graph, asked)
     row = {
@@ -134,11 +134,11 @@ def begin(
         "downstream": downstream,
         "state": "running",
         "holder": holder,
-        "began": w.at,
-        "beat": w.at,
+        "began": w.now,
+        "beat": w.now,
     }
     w.on.execute(insert(backfill), row)
-    return Backfill(w.seq, asked.table, asked.span, asked.scope, downstream, "running", holder, w.at, w.at)
+    return Backfill(w.seq, asked.table, asked.span, asked.scope, downstream, "running", holder, w.now, w.now)
 
 
 def overlapping(
@@ -174,24 +174,24 @@ def go_on(w: Writing, graph: Graph, number: int, holder: str, dead: Callable[[st
     found = next((each for each in unfinished(w) if each.number == number), None)
     if found is None:
         raise Over
-    if found.alive(w.at, dead):
+    if found.alive(w.now, dead):
         raise Overlaps(found)
-    if other := overlapping(w, found.asked, w.at, dead, besides=number):
+    if other := overlapping(w, found.asked, w.now, dead, besides=number):
         raise Overlaps(other)
     for name, parts in found.asked.items():
         if name in graph.tables and (left := parts & due_parts(w, name)):
             request(w, graph, name, left)
-    w.on.execute(_SET.values(state="running", holder=holder, beat=w.at), {"n": number})
-    return replace(found, state="running", holder=holder, beat=w.at)
+    w.on.execute(_SET.values(state="running", holder=holder, beat=w.now), {"n": number})
+    return replace(found, state="running", holder=holder, beat=w.now)
 
 
 def beat(w: Writing, number: int) -> None:
-    w.on.execute(_SET.values(beat=w.at), {"n": number})
+    w.on.execute(_SET.values(beat=w.now), {"n": number})
 
 
 def finish(w: Writing, number: int, done: bool) -> None:
     """`done` False: stopped before its end; it can go on."""
-    w.on.execute(_SET.values(state="done" if done else "stopped", beat=w.at), {"n": number})
+    w.on.execute(_SET.values(state="done" if done else "stopped", beat=w.now), {"n": number})
 
 
 def scope_of(r: Reading, graph: Graph, found: Backfill) -> dict[str, Parts]:

@@ -99,6 +99,8 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
     helpers = {name.removeprefix(f"{view}__") for name in tables_of(graph, view) if name != view}
+    if helpers == {"last"}:
+        return "last"
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
 
 
@@ -118,7 +120,7 @@ def count_again(w: Writing, view: str) -> None:
 
 def _must_be_free(w: Writing, names: Collection[str], dead: Callable[[str], bool]) -> None:
     """Raises Busy if somebody who lives has the lease of one of these tables."""
-    for row in w.on.execute(_HELD, {"now": w.at}):
+    for row in w.on.execute(_HELD, {"now": w.now}):
         if row.table in names and not dead(row.holder):
             raise Busy(row.table, row.holder, row.expires)
 

@@ -17,13 +17,17 @@ from partwise.ledger.catalog import Catalog, Settled, settled
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.records.files import Delivery, take_in
-from partwise.ledger.runs import clear, due_rows, existing, paint, set_existing
+from partwise.ledger.records.mixtures import lift, mark, to_text
+from partwise.ledger.records.refreshes import count_rows
+from partwise.ledger.runs import clear, due_rows, existing, paint, renew, set_existing
 from partwise.ledger.schema import (
     arrival,
     catalog,
     checked,
     decision,
+    due,
     failure,
+    generation,
     lost,
     open_part,
     part,
@@ -35,6 +39,7 @@ from partwise.ledger.write.due_painting import frozen_below, look_at_readers, sp
 from partwise.ledger.write.rebuilding import become_whole, found_again, lost_parts, rebuilt_since
 from partwise.ledger.write.start_moves import move_on
 from partwise.parts import FOREVER, Parts
+from partwise.plan.mixing import Read
 from partwise.plan.model import Cause
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import DIMENSION_PART, Table
@@ -62,6 +67,25 @@ _OPEN_ADD = insert(open_part)
 _UPDATED = update(catalog).where(catalog.c.table == bindparam("t")).values(updated_at=bindparam("a"))
 _START = update(catalog).where(catalog.c.table == bindparam("t")).values(start=bindparam("s"))
 _FINGERPRINT = select(catalog.c.fingerprint).where(catalog.c.table == bindparam("t"))
+#: A new generation is whole once nothing is due any more that was due when its first version was recorded.
+_WHOLE = (
+    update(generation)
+    .where(
+        generation.c.table == bindparam("t"),
+        generation.c.generation == bindparam("g"),
+        generation.c.whole_seq.is_(None),
+        ~select(due.c.lo)
+        .where(
+            due.c.table == bindparam("t"),
+            due.c.since_seq
+            <= select(func.min(version.c.seq))
+            .where(version.c.table == bindparam("t"), version.c.generation == bindparam("g"))
+            .scalar_subquery(),
+        )
+        .exists(),
+    )
+    .values(whole_seq=bindparam("s"))
+)
 _NEWEST = select(func.max(part.c.changed_seq)).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
@@ -105,6 +129,7 @@ class Entry:
     floor: int | None = None  # retention: parts below it are gone
     open: Mapping[int, Content] = field(default_factory=dict)  # source parts with rows that are not closed yet
     delivery: Delivery | None = None  # which files brought the rows of a source
+    mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)  # inputs that were not up to date at the pin
 
     def to_json(self) -> dict[str, Any]:
         raw: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields_of(self)}
@@ -112,6 +137,7 @@ class Entry:
         raw["arrived"] = [[p, n] for p, n in self.arrived.items()]
         raw["open"] = [[p, c.rows, c.digest] for p, c in self.open.items()]
         raw["delivery"] = self.delivery.to_json() if self.delivery else None
+        raw["mixed"] = [[p, [list(read) for read in reads]] for p, reads in self.mixed.items()]
         return raw
 
     @classmethod
@@ -121,6 +147,7 @@ class Entry:
         fields["arrived"] = dict(raw["arrived"])
         fields["open"] = {p: Content(rows, digest) for p, rows, digest in raw["open"]}
         fields["delivery"] = Delivery.from_json(raw["delivery"]) if raw.get("delivery") else None
+        fields["mixed"] = {p: tuple((t, lo, hi) for t, lo, hi in reads) for p, reads in raw.get("mixed", ())}
         return cls(**fields)
 
 
@@ -170,6 +197,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     if table.kind == "view":
         pin = -1 if entry.pin is None else entry.pin
         clear(w, table.name, computed, up_to=pin)
+        renew(w, table.name, computed)
         if now.start is None and entry.start is not None:
             # Until now `due` followed a start that may have moved since the pin: look what is due by this one.
             _settle(w, table, entry.start)
@@ -188,12 +216,18 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
             _look_again(w, table, entry.start, pin, overtaken)
         if w.on.execute(_FINGERPRINT, {"t": table.name}).scalar() != entry.fingerprint:
             paint(w, table.name, computed, Cause("definition"))
+        mark(w, table.name, computed, entry.mixed, pin)
     if computed:
         w.on.execute(FAILURE_DROP, [{"t": table.name, "p": p} for p in computed])
     found_again(w, graph, table.name, created & lost_parts(w, table.name))
     spread(w, graph, table.name, changed, skip=computed)
+    arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
+    count_rows(w, graph, table.name, arrived)
     if began:
         look_at_readers(w, graph, table.name)
+    lift(w, graph, table.name)
+    if now.generation and table.kind == "view" and entry.parts:
+        w.on.execute(_WHOLE, {"t": table.name, "g": now.generation, "s": w.seq})
     if changed:
         w.on.execute(_UPDATED, {"t": table.name, "a": w.at})
     emptied = Parts.single(*(p for p in changed - created if not entry.parts[p].rows))
@@ -258,6 +292,7 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
     if not entry.parts:
         return Parts(), Parts(), []
     span = {"t": entry.table, "a": min(entry.parts), "b": max(entry.parts)}
+    superseded = _superseded(w, entry)
     old = {row.part: row for row in w.on.execute(_OLD, span)}
     was = {row.part: row for row in w.on.execute(_LOST, span)}  # of a table that is being made again
     add: list[dict[str, Any]] = []
@@ -293,6 +328,9 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
             values["revision"] = before.revision + 1
             alter.append((p, values))
         change = {"table": entry.table, "part": p, "seq": w.seq, "at": w.at, "reason": entry.reason}
+        if entry.pin is not None:
+            mixed = to_text(entry.mixed[p]) if p in entry.mixed else None
+            change |= {"as_of": entry.pin, "mixed": mixed, "superseded": p in superseded}
         history.append(change | {name: values[name] for name in ("revision", "rows", "digest")})
     if add:
         w.on.execute(_PART_ADD, add)
@@ -305,6 +343,14 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
     changed, created = Parts.single(*(row["part"] for row in history)), Parts.single(*(row["part"] for row in add))
     overtaken = [p for p in entry.parts if p in old and entry.pin is not None and old[p].as_of > entry.pin]
     return changed, created, overtaken
+
+
+def _superseded(w: Writing, entry: Entry) -> Parts:
+    """Parts of which an input changed after the pin: they are published, though not the latest at their commit."""
+    if entry.pin is None:
+        return Parts()
+    rows = due_rows(w, entry.table, min(entry.parts), max(entry.parts))
+    return Parts.of(*((row.lo, row.hi) for row in rows if row.seq > entry.pin and row.cause.kind == "input"))
 
 
 def _write_arrivals(w: Writing, entry: Entry) -> None:

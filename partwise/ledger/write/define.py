@@ -16,14 +16,15 @@ from partwise.ledger.schema import (
     catalog,
     checked,
     decision,
-    due,
     failure,
     file,
+    generation,
     have,
     held_file,
     intake,
     lease,
     lost,
+    mixed,
     open_part,
     part,
     quarantine,
@@ -121,8 +122,9 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
         _bring_back(w, graph[name])
     for name in found.retired:
         w.on.execute(_SET.values(retired=True, defined_seq=w.seq), {"t": name})
-        for rows in (due, failure):
-            w.on.execute(delete(rows).where(rows.c.table == name))
+        clear(w, name, EVERYTHING)
+        w.on.execute(delete(mixed).where(mixed.c.table == name))
+        w.on.execute(delete(failure).where(failure.c.table == name))
     known = store.graph(w)
     for name in known.order:  # in order: a restarted table's readers are looked at after it
         if name in {*found.added, *found.restarted, *found.changed} and known[name].kind == "view":
@@ -202,9 +204,12 @@ def rebuild_table(w: Writing, graph: Graph, name: str) -> None:
 def _restart(w: Writing, name: str) -> None:
     """A new generation: the old parts go, their history and versions stay for as-of reads."""
     # What a source has taken in goes with the table that held it: its files are loaded again.
-    for rows in (part, lost, have, due, failure, open_part, intake, file, quarantine, checked, decision, held_file):
+    clear(w, name, EVERYTHING)
+    for rows in (part, lost, have, failure, open_part, intake, file, quarantine, checked, decision, held_file, mixed):
         w.on.execute(delete(rows).where(rows.c.table == name))
     w.on.execute(_SET.values(start=None, floor=None, generation=catalog.c.generation + 1), {"t": name})
+    row = {"table": name, "generation": settled(w, name).generation, "began_seq": w.seq, "whole_seq": None}
+    w.on.execute(insert(generation), row)
 
 
 def _begin(w: Writing, view: Table, keep_start: bool = False) -> None:

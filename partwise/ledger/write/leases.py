@@ -20,6 +20,7 @@ _TAKE = (
     .where(lease.c.table == bindparam("t"))
     .values(fence=bindparam("f"), holder=bindparam("h"), expires=bindparam("e"))
 )
+_TAKEN = update(lease).where(lease.c.table == bindparam("t")).values(seq=bindparam("s"))
 
 
 class Busy(Exception):
@@ -44,9 +45,10 @@ class Lease:
 def take(w: Writing, table: str, holder: str, seconds: float, dead: str | None = None) -> Lease:
     """Take a lease that is free or has expired. One whose holder is known to be dead need not expire."""
     fence, other, expires = w.on.execute(_READ, {"t": table}).one()
-    if other is not None and expires > w.at and other != dead:
+    if other is not None and expires > w.now and other != dead:
         raise Busy(table, other, expires)
-    w.on.execute(_TAKE, {"t": table, "f": fence + 1, "h": holder, "e": w.at + seconds})
+    w.on.execute(_TAKE, {"t": table, "f": fence + 1, "h": holder, "e": w.now + seconds})
+    w.on.execute(_TAKEN, {"t": table, "s": w.seq})
     return Lease(table, fence + 1, holder)
 
 
@@ -58,7 +60,7 @@ def check(r: Reading, held: Lease) -> None:
 
 def renew(w: Writing, held: Lease, seconds: float) -> None:
     check(w, held)
-    w.on.execute(_TAKE, {"t": held.table, "f": held.fence, "h": held.holder, "e": w.at + seconds})
+    w.on.execute(_TAKE, {"t": held.table, "f": held.fence, "h": held.holder, "e": w.now + seconds})
 
 
 def release(w: Writing, held: Lease) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.write.commit import Entry
 from partwise.ledger.write.leases import Lease
+from partwise.object_store import is_remote
 
 
 class Foreign(Exception):
@@ -21,7 +22,8 @@ def adopt_orphans(ledger: Ledger, held: Lease, warehouse: str, now: float) -> in
 
     known = ledger.current(held.table)
     path = table_path(warehouse, held.table, known.generation)
-    if not storage.exists(path):
+    # In an object store, looking is a request; of a table that was committed to, the log alone tells enough.
+    if (known.version is None or not is_remote(path)) and not storage.exists(path):
         return 0
     orphans: list[tuple[int, Entry | None]] = []
     for found in storage.entries(path, -1 if known.version is None else known.version):

@@ -64,7 +64,7 @@ class PlanBackfill(BaseOperator):
                 try:
                     if before is None:
                         begun = backfills.begin(w, graph, asked, form["downstream"], holder, is_dead)
-                    elif before.holder == holder and before.alive(w.at, is_dead):
+                    elif before.holder == holder and before.alive(w.now, is_dead):
                         begun = before
                         backfills.beat(w, begun.number)
                     else:

@@ -1,4 +1,4 @@
-"""Every night: completes the ledger, applies `keep`, merges small files of old parts.
+"""Every night: completes the ledger, applies `keep`, merges small files of old parts, and audits the ledger.
 
 Each task is a command that can be run by hand as well, beside everything else: they write tables as steps do.
 """
@@ -15,13 +15,13 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 
 DAG_ID = "partwise_upkeep"
-COMMANDS = ("reconcile", "retain", "compact")
+COMMANDS = ("reconcile", "retain", "compact", "audit")
 
 
 def upkeep_dag(spec: dict[str, Any], **_: Any) -> DAG:
     with DAG(
         DAG_ID,
-        description="Completes the ledger, applies `keep`, merges small files",
+        description="Completes the ledger, applies `keep`, merges small files, audits the ledger",
         doc_md=__doc__,
         # Without a start date the first run is the next night, and not the last one as soon as the DAG is there.
         schedule=CronTriggerTimetable("30 2 * * *", timezone="UTC"),
@@ -41,6 +41,8 @@ def upkeep_dag(spec: dict[str, Any], **_: Any) -> DAG:
                 append_env=True,
                 trigger_rule="all_done",  # what one cannot do is no reason to leave out the others
                 execution_timeout=timedelta(hours=4),
+                # What the audit finds is in its log, and does not go away by itself.
+                retries=0 if command == "audit" else 2,
             )
             if before is not None:
                 before >> task

@@ -96,7 +96,7 @@ class Submitted:
 def conf_of(connection: str, workspace: str | None, settings: Settings) -> dict[str, str]:
     """Settings of Spark for the master that a connection names, with those of the workspace."""
     master = BaseHook.get_connection(connection).host or ""
-    return settings(master, open_workspace(workspace).settings.spark.conf)
+    return settings(master, open_workspace(workspace).spark_conf)
 
 
 def say_why(workspace: str | None, table: str, since: float) -> None:

@@ -3,7 +3,7 @@ import { byId, make, replace, say } from "./dom.js";
 import { drawAxis, drawCells, readColours, ROW, runAt, runs, wordOf } from "./paint.js";
 import { length, local, plural, utc } from "./time.js";
 
-const TROUBLE = ["failed", "blocked", "stale", "manual", "missing", "building"];
+const TROUBLE = ["failed", "blocked", "stale", "manual", "deferred", "missing", "building"];
 
 export class HeatMap {
   // wanted: {open(selection), hover(selection, event), window(begin, end), pan, zoom}

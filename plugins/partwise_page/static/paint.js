@@ -4,7 +4,7 @@ import { ticks } from "./time.js";
 export const ROW = 24;
 export const MARKED = 7; // pixels from which on a cell bears its mark
 const DIMMED = 0.15;
-const WORDS = { e: "empty", f: "fresh", r: "repaired", o: "open", b: "building", m: "missing", h: "manual", s: "stale", w: "blocked", x: "failed" };
+const WORDS = { e: "empty", f: "fresh", r: "repaired", o: "open", b: "building", m: "missing", d: "deferred", h: "manual", s: "stale", w: "blocked", x: "failed" };
 
 export const wordOf = (letter) => WORDS[letter] ?? "none";
 
@@ -153,6 +153,7 @@ function mark(on, word, left, top, wide, high) {
   if (word === "failed") lines(on, [x - r, y - r, x + r, y + r], [x + r, y - r, x - r, y + r]);
   else if (word === "blocked") lines(on, [x - r + 1, y - 3, x - r + 1, y + 3], [x + r - 1, y - 3, x + r - 1, y + 3]);
   else if (word === "stale") lines(on, [x - r, y + r, x + r, y - r]);
+  else if (word === "deferred") lines(on, [x, y - r, x, y], [x, y, x + r, y]);
   else if (word === "manual") lines(on, [x - r, y, x + r, y], [x, y - r, x, y + r]);
   else if (word === "missing") lines(on, [x - r, y, x + r, y]);
   else if (word === "building") lines(on, [x - r + 1, y - 3, x + r, y], [x + r, y, x - r + 1, y + 3]);

@@ -40,7 +40,7 @@ async function fill(title, subtitle, load, shape, wanted) {
 export function openPart(table, part, wanted) {
   return fill(table, part ? ` ${part}` : "", () => ask("part", { table, part, within: wanted.within() }), (found) => {
     return [
-      make("p.why", {}, found.state === "none" ? null : [chip(found.state), " "], prose(found.why)),
+      make("p.why", {}, found.state === "none" ? null : [chip(found.state), " "], found.mixed ? [chip("stale", "mixed"), " "] : null, prose(found.why)),
       facts([
         ["When", found.part ? make("span", { title: utc(found.begin) }, stretch(found.begin, found.end)) : null],
         ["Rows", found.rows?.toLocaleString()],

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from partwise.object_store import is_s3
 from partwise.sources.files import Format, Look, braces, format_of, fresh, growing, set_apart, unfinished
 from partwise.workspace import Workspace
+from spark_jobs.ingest.files import in_store
 from spark_jobs.ingest.files.quoted import NeverClosed, Quotes, line_breaks_in
 
 _CHUNK = 1 << 20
@@ -47,6 +49,12 @@ class Found:
     format: Format
     layout: tuple[tuple[str, str], ...]
     broken: bool = False  # CSV with line breaks inside of quotation marks
+    copy: object = None  # what keeps `path` alive, if that is a copy of an object in a store
+
+    @property
+    def url(self) -> str | None:
+        """Where it is in an object store, if it is in one."""
+        return None if self.copy is None else self.look.name
 
     @property
     def name(self) -> str:
@@ -67,8 +75,12 @@ def matches(workspace: Workspace, pattern: str) -> dict[str, str]:
     located = workspace.locate(pattern + "*" if pattern.endswith("/") else pattern)
     if located.startswith("file://"):
         located = located.removeprefix("file://")
+    if is_s3(located):
+        return in_store.matches(located)
     if "://" in located:
-        raise BadFile(f"{pattern}: files are loaded from folders; mount the object store, or give it as delta:")
+        raise BadFile(
+            f"{pattern}: files are loaded from folders and from s3://; mount this store, or give it as delta:"
+        )
     root = str(workspace.folder.absolute())
     # The folder of the workspace may have any name; only what the user wrote is a pattern.
     inside = located.startswith(root + os.sep)
@@ -81,8 +93,10 @@ def matches(workspace: Workspace, pattern: str) -> dict[str, str]:
 
 
 def look(paths: Mapping[str, str]) -> dict[str, Look]:
-    found = {}
+    found = in_store.looks({name: path for name, path in paths.items() if is_s3(path)})
     for name, path in paths.items():
+        if is_s3(path):
+            continue
         try:
             stat = os.stat(path)
         except FileNotFoundError:
@@ -93,7 +107,7 @@ def look(paths: Mapping[str, str]) -> dict[str, Look]:
 
 def settled(paths: Mapping[str, str], looks: Mapping[str, Look], settle: float) -> frozenset[str]:
     """Names of files that are still being written: young ones are looked at again after a moment."""
-    young = fresh(looks.values(), settle, time.time())
+    young = fresh((seen for name, seen in looks.items() if not is_s3(paths[name])), settle, time.time())
     if not young:
         return frozenset()
     time.sleep(settle)
@@ -107,6 +121,10 @@ def look_into(path: str, seen: Look) -> Found:
         raise BadFile(
             "the ending of its name is none of .csv, .json, .jsonl, .ndjson (each also with .gz) and .parquet"
         )
+    copy = None
+    if is_s3(path):
+        copy = in_store.fetched(path, seen)
+        path = copy.name
     packed, broken = seen.name.lower().endswith(".gz"), False
     quotes = Quotes() if kind == "csv" else None
     digest, head = _read(path, packed, quotes, None if kind == "parquet" else Utf8())
@@ -118,7 +136,7 @@ def look_into(path: str, seen: Look) -> Found:
         layout = _json_columns(head)
     else:
         layout = _parquet_columns(path)
-    return Found(seen, path, digest, kind, layout, broken)
+    return Found(seen, path, digest, kind, layout, broken, copy)
 
 
 def _read(path: str, packed: bool, quotes: Quotes | None, utf8: Utf8 | None) -> tuple[str, bytes]:

@@ -1,7 +1,9 @@
-"""Files under names that Spark reads literally.
+"""Files under names that Spark reads literally, in a place that it reaches.
 
 `[`, `{`, `*`, `?`, `%`, `#` and `:` in a name mean something to Spark, and one `:` breaks a whole folder. A link
 named after the file's id has none of them; the id of each row's file is then the name it was read from.
+
+Objects of a store are copied inside the store, beside the tables: executors need to share nothing else.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from partwise.object_store import is_s3
+from partwise.storage.remote import Bucket
 from partwise.workspace import Workspace
 from spark_jobs.ingest.files.find import Found
 from spark_jobs.ingest.files.layout import Layout
 
 _FOLDER = ".ingest"
+#: No table's name begins with an underscore.
+_IN_STORE = "_ingest"
 
 
 @dataclass(frozen=True)
@@ -32,24 +38,39 @@ def linked(
     workspace: Workspace, table: str, batch: str, files: Iterable[tuple[int, Found, Layout]]
 ) -> Iterator[Linked]:
     """Links while the body runs. What a crash left behind of this table goes first: the caller has its lease."""
-    root = workspace.folder.absolute() / _FOLDER / table
+    root, store = workspace.folder.absolute() / _FOLDER / table, _beside_tables(workspace, table)
     shutil.rmtree(root, ignore_errors=True)
     folders: dict[Layout, str] = {}
     paths: dict[int, tuple[Layout, str]] = {}
+    files = list(files)
+    in_store = store is not None and all(found.url is not None for _, found, _ in files)
     try:
         for number, found, layout in files:
-            if layout not in folders:
-                folder = root / batch / str(len(folders))
-                folder.mkdir(parents=True)
-                folders[layout] = str(folder)
             packed = ".gz" if found.name.lower().endswith(".gz") else ""
-            path = Path(folders[layout]) / f"{number}.{found.format}{packed}"
+            name = f"{number}.{found.format}{packed}"
+            if in_store and store is not None and found.url is not None:
+                folder = f"{batch}/{len(folders)}"
+                folders.setdefault(layout, f"{store.url}/{folder}")
+                store.copy_from(found.url, f"{folders[layout].removeprefix(store.url + '/')}/{name}")
+                paths[number] = (layout, f"{folders[layout]}/{name}")
+                continue
+            if layout not in folders:
+                here = root / batch / str(len(folders))
+                here.mkdir(parents=True)
+                folders[layout] = str(here)
+            path = Path(folders[layout]) / name
             path.symlink_to(Path(found.path).absolute())
             paths[number] = (layout, str(path))
         yield Linked(folders, paths)
     finally:
+        if in_store and store is not None:
+            store.remove_folder("")
         shutil.rmtree(root, ignore_errors=True)
         try:
             root.parent.rmdir()
         except OSError:
             pass
+
+
+def _beside_tables(workspace: Workspace, table: str) -> Bucket | None:
+    return Bucket(f"{workspace.warehouse.rstrip('/')}/{_IN_STORE}/{table}") if is_s3(workspace.warehouse) else None

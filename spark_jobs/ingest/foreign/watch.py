@@ -20,6 +20,7 @@ from partwise.sql.types.declared import NUMBERS, base
 from partwise.storage import log
 from partwise.storage import schema as schemas
 from partwise.storage.files import folder
+from partwise.storage.handle import options
 from spark_jobs.ingest.files.find import BadFile
 from spark_jobs.ingest.files.rows import Shape
 from spark_jobs.step import read
@@ -52,7 +53,7 @@ def look_at(path: str) -> Watched:
     if not versions:
         raise BadFile(f"there is no Delta table in {path}")
     try:
-        origin = str(DeltaTable(path, version=max(versions)).metadata().id)
+        origin = str(DeltaTable(path, version=max(versions), storage_options=options(path)).metadata().id)
     except Exception as why:  # features that delta-rs does not know; Spark will read it
         origin = _origin(path, max(versions)) or f"unknown: {type(why).__name__}"
     return Watched(path, max(versions), origin)
@@ -97,7 +98,7 @@ def _same_columns(path: str, position: int, action: dict[str, Any]) -> bool:
     if new is None:
         return True
     try:
-        then = DeltaTable(path, version=position)
+        then = DeltaTable(path, version=position, storage_options=options(path))
         before = then.metadata()
     except Exception:
         return False
@@ -139,7 +140,9 @@ def _plain(
 
 def _mapped(watched: Watched, version: int) -> bool:
     try:
-        configuration = DeltaTable(watched.path, version=version).metadata().configuration
+        configuration = (
+            DeltaTable(watched.path, version=version, storage_options=options(watched.path)).metadata().configuration
+        )
     except Exception:
         return True
     return configuration.get("delta.columnMapping.mode", "none") != "none"

@@ -1,6 +1,6 @@
-"""YAML files to definitions: every problem of every file at once, and whatever is fine can be used.
+"""YAML files to a Program: every problem of every file at once, and whatever is fine can be used.
 
-files -> texts -> documents -> shape -> definition -> translation -> meaning -> Definitions
+files -> texts -> documents -> shape -> definition -> translation -> meaning -> Program
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from partwise.definitions import cache
-from partwise.definitions.definitions import Definitions
+from partwise.compile import cache
+from partwise.compile.program import Program
 from partwise.definitions.problems import Problem
 
 
-def load(paths: str | Path | Iterable[str | Path]) -> Definitions:
-    """Definitions from files, and from folders with *.yaml and *.yml files. Never raises.
+def load(paths: str | Path | Iterable[str | Path]) -> Program:
+    """The program of definitions in files, and in folders with *.yaml and *.yml files. Never raises.
 
     What was read once is remembered (see `cache`), so that commands start without a parser.
     """
@@ -49,12 +49,13 @@ def _files_in(path: Path) -> list[Path]:
     return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts))
 
 
-def load_texts(texts: Mapping[str, bytes], before: Iterable[Problem] = ()) -> Definitions:
-    """Definitions from the contents of files, by file name."""
+def load_texts(texts: Mapping[str, bytes], before: Iterable[Problem] = ()) -> Program:
+    """The same from the contents of files, by file name."""
     # Imported here: pydantic and the YAML parser are not needed for what is remembered.
+    from partwise.compile.assemble import assemble
     from partwise.definitions.reading import Reading
 
     reading = Reading(list(before))
     for name, content in texts.items():
         reading.file(name, content)
-    return reading.finish()
+    return assemble(reading)

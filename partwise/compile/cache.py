@@ -1,12 +1,16 @@
-"""Remembers definitions between commands: reading them takes half a second, most of it imports.
+"""Remembers programs between commands: compiling definitions takes half a second, most of it imports.
 
 The key is everything that the result depends on: names and contents of the files, and the code that reads
 them. An entry is a pickle, so it is only taken from a folder that nobody else can write to. Whatever goes
 wrong here means reading the files again. `PARTWISE_CACHE` names another folder, or `off`.
+
+All alternatives of all views are read by every command, most of them for nothing. That is cheap, because the classes
+of which there are many (statements and their references) have no `slots`: pickle builds them without running Python.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import os
@@ -15,7 +19,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from partwise.definitions.definitions import Definitions
+from partwise.compile.program import Program
 
 _MOST_ENTRIES = 50
 _CODE = ("checks", "choose", "compile", "definitions", "parts", "relation", "sql")
@@ -30,19 +34,29 @@ def key(texts: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def get(name: str) -> Definitions | None:
+def get(name: str) -> Program | None:
     folder = _folder()
     if folder is None:
         return None
     try:
-        content = (folder / f"{name}.pickle").read_bytes()
-        found = pickle.loads(content)
+        found = _unpickled((folder / f"{name}.pickle").read_bytes())
     except Exception:  # not there, half written, or from code that has changed
         return None
-    return found if isinstance(found, Definitions) else None
+    return found if isinstance(found, Program) else None
 
 
-def put(name: str, found: Definitions) -> None:
+def _unpickled(content: bytes) -> object:
+    """Nothing of it is garbage: a collector that looks for some doubles the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return pickle.loads(content)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def put(name: str, found: Program) -> None:
     folder = _folder()
     if folder is None:
         return

@@ -1,0 +1,106 @@
+"""Documents to a Program: everything that can only be said, and made, with all of them in view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from partwise.compile.program import Alternative, CompiledView, Program, Runnable
+from partwise.compile.result_types import ResultColumns, result_types
+from partwise.compile.translated import translate_view
+from partwise.compile.update_class import updates_problem
+from partwise.definitions.build import idle_keys
+from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
+from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
+from partwise.definitions.problems import Problem
+from partwise.definitions.reading import FAULT_HINT, Reading, fault
+from partwise.sql.references import Analysis
+
+
+def assemble(reading: Reading) -> Program:
+    """The program, with every problem of every document."""
+    entries = reading.tables()
+    tables = {name: entry.definition for name, entry in entries.items()}
+    catalog = Catalog(tables, reading.broken() | (reading.lost - tables.keys()))
+    names, cycles = order(tables)
+    reading.problems += [cycle_problem(ring, catalog) for ring in cycles]
+    compiling = _Compiling(reading, tables, catalog)
+    for name in names:
+        compiling.add(name, entries[name])
+    for entry in reading.entries:
+        try:
+            reading.problems += problems_of(entry, catalog)
+        except Exception as why:
+            reading.problems.append(entry.report(entry.node, "internal", fault(why), FAULT_HINT))
+    unique = {(*p.order, p.hint): p for p in reading.problems}
+    problems = tuple(sorted(unique.values(), key=lambda p: p.order))
+    written = {definition.name: definition for definition in tables.values()}
+    return Program(Definitions(written, problems, reading.broken()), compiling.views)
+
+
+@dataclass
+class _Compiling:
+    """Views compiled so far, and the columns that they give, which those that read them need."""
+
+    reading: Reading
+    tables: dict[str, Definition]
+    catalog: Catalog
+    views: dict[str, CompiledView] = field(default_factory=dict)
+    results: dict[str, ResultColumns] = field(default_factory=dict)
+
+    def add(self, name: str, entry: Entry) -> None:
+        """All that it reads was added before."""
+        view, analyses = entry.definition, entry.built.analyses
+        if not isinstance(view, View):
+            return
+        made: CompiledView | None = None
+        if view.query is None:
+            made = _as_written(view)
+        elif name in inputs_of(view):
+            self.reading.problems.append(_reads_itself(view))
+        elif name not in self.reading.broken():
+            made, analyses = self._translated(view, entry)
+        columns = self.catalog.columns[name] = result_columns(analyses, self.catalog)
+        if view.query is None:
+            types = result_types(view, analyses, self.tables, self.results)
+        else:
+            types = dict(made.types) if made is not None else {}
+        self.results[name] = ResultColumns(columns, types)
+        if (said := updates_problem(view, self.tables)) is not None and name not in self.reading.broken():
+            at = entry.node.get("updates") or entry.node
+            self.reading.problems.append(entry.report(at, "updates-class", *said))
+        if made is not None:
+            self.views[view.name] = replace(made, columns=columns, types=types)
+
+    def _translated(self, view: View, entry: Entry) -> tuple[CompiledView | None, dict[str, Analysis]]:
+        """The one place where the translator of PATTERN and WINDOW queries is called."""
+        answer = translate_view(view, self.tables, self.results)
+        found, made = [*answer.problems], answer.view
+        if made is not None:
+            found += idle_keys(made.usual is not None and made.usual.strategy == "pattern", entry.node, entry.report)
+            helpers = {helper.name.lower(): helper for way in made.alternatives for helper in way.helpers}
+            found += [_taken(helper, self.tables[name]) for name, helper in helpers.items() if name in self.tables]
+        self.reading.problems += found
+        return made, dict(answer.analyses)
+
+
+def _as_written(view: View) -> CompiledView | None:
+    """Plain SQL runs as it is."""
+    if view.update is None:
+        return None
+    table = Runnable(view.name, view, view.part, view.start, view.update, view.initialize, view.description)
+    return CompiledView(view, (Alternative(None, table),))
+
+
+def _reads_itself(view: View) -> Problem:
+    at = view.query.at(0) if view.query is not None else view.place
+    hint = "a query reads other tables; a view of its own earlier parts is written with initialize and update"
+    message = f"the query of {view.name} reads {view.name} itself"
+    return Problem(at.file, at.line, at.column, "self-not-earlier", message, hint, "error", view.name)
+
+
+def _taken(helper: Runnable, other: Definition) -> Problem:
+    """Whichever way is chosen later, the names of its helpers must be free."""
+    at, view = helper.place, helper.written.name
+    message = f"{view} needs a helper called {helper.name}, but that name is taken at {other.place}"
+    hint = "call one of them something else"
+    return Problem(at.file, at.line, at.column, "duplicate-name", message, hint, "error", view)

@@ -1,0 +1,218 @@
+"""What runs: the tables that a workspace computes, made of what its authors wrote.
+
+    View (as written) -> CompiledView (every way to run it) -> Choice (which of them) -> Runnable (what a step computes)
+
+A query can often be kept in several ways, one an alternative, each with helper tables of its own. All are compiled;
+which one runs is a Choice, which the ledger records (see `partwise.choose`). The ways that are not taken cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from partwise.compile.model import Choice, Strategy, WindowShape
+from partwise.definitions.definitions import Check, Definition, Definitions, Dimension, Source, Statement, View
+from partwise.definitions.problems import Problem
+from partwise.definitions.yaml.places import Place
+from partwise.tables import Graph, Start
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A table that steps compute: a view as it runs, or a helper that was generated for one.
+
+    `written` is the author's view: the one that this table is, or the one that it serves. A helper runs as that view
+    does (engine, repair, patience, timeout), but it has no checks and no retention of its own. `optional`,
+    `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are as in
+    `partwise.compile.model.GeneratedView`; plain SQL has none of them.
+    """
+
+    name: str
+    written: View
+    part: int
+    start: Start
+    update: Statement
+    initialize: Statement | None = None
+    description: str | None = None
+    optional: tuple[str, ...] = ()
+    fast_update: str | None = None
+    unique_update: str | None = None
+    unique_by: tuple[str, ...] = ()
+    single_pass: str | None = None
+    sketches: tuple[str, ...] = ()
+
+    @property
+    def helper_of(self) -> str | None:
+        """The view that this helper serves; None for the view itself."""
+        return None if self.name == self.written.name else self.written.name
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return (self.update,) if self.initialize is None else (self.initialize, self.update)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names (lower case) of the tables that it reads, in order of appearance."""
+        return tuple(dict.fromkeys(found.table.lower() for s in self.statements for found in s.found.tables))
+
+    @property
+    def place(self) -> Place:
+        return self.written.place
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        return () if self.helper_of else self.written.checks
+
+    @property
+    def keep(self) -> int | None:
+        return None if self.helper_of else self.written.keep
+
+
+#: Whatever has a table in the warehouse.
+ProgramTable = Source | Dimension | Runnable
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to run a view: its own table, the helpers behind it, and what to say about it.
+
+    `strategy` names it; plain SQL has one way without a name.
+    """
+
+    strategy: Strategy | Literal["pattern"] | None
+    table: Runnable
+    helpers: tuple[Runnable, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledView:
+    """Every way to run a view, each strategy once.
+
+    `usual` is the choice that the query alone suggests (or its author asks for); plain SQL has none. A window has a
+    `shape`, which is what choosing by counts has to know, and a `mark`, which says which query it is, however it is
+    kept: a choice holds as long as that stays. `columns` are the names of the result where they are known for sure,
+    `types` those of their types that are, by lower-case name.
+    """
+
+    written: View
+    alternatives: tuple[Alternative, ...]
+    usual: Choice | None = None
+    shape: WindowShape | None = None
+    mark: str = ""
+    columns: tuple[str, ...] | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.written.name
+
+    @property
+    def is_free(self) -> bool:
+        """Whether its author leaves it to Partwise how it is kept."""
+        return self.written.strategy == "auto"
+
+    def alternative(self, choice: Choice | None) -> Alternative:
+        """The one that a choice names. Raises KeyError if there is no such way."""
+        strategy = None if choice is None else choice.strategy
+        found = next((each for each in self.alternatives if each.strategy == strategy), None)
+        if found is None:
+            raise KeyError(strategy)
+        return found
+
+    def can(self, strategy: str) -> bool:
+        return any(each.strategy == strategy for each in self.alternatives)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything that a workspace runs. `views` are compiled, by name, in an order in which they can be computed.
+
+    `choices` are those that differ from what a query alone suggests. `written` is what the authors wrote, with all
+    problems: of a definition with errors there may be a compiled view for looking at, which is not `usable`.
+    """
+
+    written: Definitions = field(default_factory=Definitions)
+    views: Mapping[str, CompiledView] = field(default_factory=dict)
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> Mapping[str, Definition]:
+        """What the authors wrote, by name."""
+        return self.written.tables
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.written.problems
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error; warnings and notes are allowed."""
+        return self.written.ok
+
+    def choice(self, view: str) -> Choice | None:
+        """How a query is kept, and why; None for plain SQL."""
+        compiled = self.views.get(view)
+        return None if compiled is None else self.choices.get(view, compiled.usual)
+
+    def alternative(self, view: str) -> Alternative:
+        """The way in which a compiled view runs."""
+        return self.views[view].alternative(self.choice(view))
+
+    def choosing(self, choices: Mapping[str, Choice]) -> Program:
+        """The same program with these choices, by view. What is not possible, or up to the author, stays as it is."""
+        changed = {view: choice for view, choice in choices.items() if self._may_choose(view, choice)}
+        return replace(self, choices={**self.choices, **changed}) if changed else self
+
+    def _may_choose(self, view: str, choice: Choice) -> bool:
+        compiled = self.views.get(view)
+        if compiled is None or not compiled.is_free:
+            return False
+        return compiled.can(choice.strategy) and self.choice(view) != choice
+
+    @cached_property
+    def helpers(self) -> Mapping[str, Runnable]:
+        """Tables that were generated for views, as they are chosen."""
+        taken = {name.lower() for name in self.tables}
+        return {
+            helper.name: helper
+            for view in self.views
+            for helper in self.alternative(view).helpers
+            if helper.name.lower() not in taken
+        }
+
+    @cached_property
+    def usable(self) -> Mapping[str, ProgramTable]:
+        """Tables without errors, whose inputs are all usable; helpers included."""
+        good = {table.name.lower(): table for table in self._tables() if not self._is_broken(table)}
+        while True:
+            kept = {name: t for name, t in good.items() if not isinstance(t, Runnable) or good.keys() >= set(t.inputs)}
+            if len(kept) == len(good):
+                return {table.name: table for table in kept.values()}
+            good = kept
+
+    def _tables(self) -> Iterator[ProgramTable]:
+        for name, definition in self.tables.items():
+            if not isinstance(definition, View):
+                yield definition
+            elif name in self.views:
+                yield self.alternative(name).table
+        yield from self.helpers.values()
+
+    def _is_broken(self, table: ProgramTable) -> bool:
+        """A helper is as good as the view that it serves."""
+        served = table.helper_of if isinstance(table, Runnable) else None
+        return (served or table.name).lower() in self.written.broken
+
+    def graph(self) -> Graph:
+        """The usable tables as the planner sees them."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph:
+        from partwise.compile.table import to_table
+
+        return Graph.of(to_table(table, self.usable) for table in self.usable.values())

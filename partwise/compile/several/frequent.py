@@ -1,0 +1,130 @@
+"""`SELECT src, FREQUENT(40) FROM requests [WINDOW 1 day] GROUP BY src`: frequent groups, from few rows per pane.
+
+Each pane keeps its 40 largest groups and, as `bound`, the count of the 41st: a group that it does not keep has no more
+rows than that. Over a window, a group that panes keep with n rows in all has at least n rows, and at most n + the bounds
+of the panes that do not keep it. Shown are groups with more rows than all bounds together: no other group can have so
+many. `certain` ones are among the 40 largest, whatever the others have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import gcd
+
+from partwise.compile.model import Choice, GeneratedView, InputTable, Problem, QueryView, Translation, TranslationError
+from partwise.compile.several.check import problems_of
+from partwise.compile.several.read import Several, read
+from partwise.compile.window.plan import window
+from partwise.parts import Bound, Reference
+from partwise.sql.expressions import changing
+from partwise.sql.text import Piece, plain, quoted
+
+_FORM = "write SELECT src, FREQUENT(40) FROM s [WINDOW 1 day] GROUP BY src"
+_SHOWN = ("n", "n_at_most", "certain")
+
+
+def is_frequent(text: str) -> bool:
+    tokens = Piece.of_query(text).tokens
+    return any(a.keyword == "FREQUENT" and b.text == "(" for a, b in pairwise(tokens))
+
+
+def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
+    query = read(view.query, inputs)
+    keys, count = _items(query)
+    problems = [*problems_of(_counted(query), view), *changing(query.plain)]
+    if problems:
+        raise TranslationError(*problems)
+    if view.strategy not in (None, "merge"):
+        at, what = query.streams[0].bracket[0], f"strategy {view.strategy} is not possible: FREQUENT is kept by panes"
+        raise TranslationError(Problem(at, "bad-strategy", what, "remove it"))
+    why = f"{count} groups and a bound of each pane"
+    types = (("n", "bigint"), ("n_at_most", "bigint"), ("certain", "boolean"))
+    return Translation(_views(view, query, keys, count), Choice("merge", why), types=types)
+
+
+def _items(query: Several) -> tuple[list[str], int]:
+    """The keys, by the names that they have in the result, and how many groups a pane keeps."""
+    if len(query.streams) != 1 or query.streams[0].rows is not None:
+        raise TranslationError(Problem(query.streams[0].start, "top-k", "FREQUENT is for one window", _FORM))
+    tokens = Piece(query.plain).tokens
+    at = next(n for n, t in enumerate(tokens) if t.keyword == "FREQUENT")
+    call = tokens[at]
+    inside = tokens[at + 2].text if at + 3 < len(tokens) and tokens[at + 3].text == ")" else ""
+    if call.depth or not inside.isdigit() or int(inside) < 1:
+        raise TranslationError(Problem(call.start, "top-k", "FREQUENT takes how many groups a pane keeps", _FORM))
+    words = {t.keyword for t in tokens if t.depth == 0}
+    if "GROUP BY" not in words or words & {"HAVING", "ORDER BY", "LIMIT", "DISTINCT", "UNION", "EXCEPT", "INTERSECT"}:
+        what = "FREQUENT stands in a query with GROUP BY, without HAVING, ORDER BY, LIMIT, DISTINCT and set operations"
+        raise TranslationError(Problem(call.start, "top-k", what, _FORM))
+    select = Piece(query.plain).cut(
+        tokens[0].end, next(t for t in tokens if t.keyword == "FROM" and t.depth == 0).start
+    )
+    keys = [piece for piece in select.split() if not piece.text.upper().startswith("FREQUENT")]
+    names = [plain(piece.tokens[-1].text) for piece in keys]
+    groups = next(t for t in tokens if t.keyword == "GROUP BY" and t.depth == 0)
+    grouped = Piece(query.plain).cut(groups.end, len(query.plain)).split()
+    bodies = [plain(p.text) for p in keys] + names
+    wrong = [g for g in grouped if plain(g.text) not in bodies and g.text not in map(str, range(1, len(keys) + 1))]
+    if len(keys) + 1 != len(select.split()) or len(grouped) != len(keys) or wrong:
+        where = wrong[0].offset if wrong else call.start
+        raise TranslationError(
+            Problem(where, "top-k", "beside FREQUENT stand the columns of GROUP BY, all of them", _FORM)
+        )
+    if taken := [k for k, name in zip(keys, names, strict=True) if name in _SHOWN]:
+        what = f"FREQUENT adds columns called {', '.join(_SHOWN)}"
+        raise TranslationError(Problem(taken[0].offset, "duplicate-column", what, "give it another name with AS"))
+    return names, int(inside)
+
+
+def _counted(query: Several) -> Several:
+    """The same query with COUNT(*) in place of FREQUENT, for checking."""
+    tokens = Piece(query.plain).tokens
+    at = next(n for n, t in enumerate(tokens) if t.keyword == "FREQUENT")
+    start, end = tokens[at].start, tokens[at + 3].end
+    text = query.plain[:start] + "COUNT(*) AS n".ljust(end - start) + query.plain[end:]
+    from partwise.sql.references import analyse
+
+    tree = analyse(text).tree
+    assert tree is not None
+    moved = len(text) - len(query.plain)
+    streams = tuple(
+        s if s.start < start else type(s)(s.table, s.alias, s.start + moved, s.end + moved, s.bracket, s.window, s.rows)
+        for s in query.streams
+    )
+    return Several(text, text, tree, streams, query.dimensions)
+
+
+def _views(view: QueryView, query: Several, names: list[str], count: int) -> tuple[GeneratedView, ...]:
+    stream, helper = query.streams[0], f"{view.name}__top"
+    pane = gcd(stream.window.length, view.part)
+    panes, per_slide, ratio = stream.window.length // pane, view.part // pane, pane // (stream.table.part or pane)
+    keys = ", ".join(map(quoted, names))
+    source = stream.table.name + Reference(Bound(ratio), Bound(ratio, ratio - 1)).text("j")
+    counts = _counted(query).write([source])
+    by_size = ", ".join(["n DESC", *(f"{quoted(k)} ASC NULLS FIRST" for k in names)])
+    pane_text = "\n".join([
+        f"SELECT {keys}, n, bound, CASE WHEN place = 1 THEN bound ELSE 0 END AS pane_bound",
+        f"FROM (SELECT {keys}, n, place, COALESCE(MAX(CASE WHEN place = {count + 1} THEN n END) OVER (), 0) AS bound",
+        f"FROM (SELECT {keys}, n, ROW_NUMBER() OVER (ORDER BY {by_size}) AS place FROM (",
+        *("  " + line for line in counts.split("\n")),
+        ")))",
+        f"WHERE place <= {count}",
+    ])  # fmt: skip
+    size = "CASE WHEN may = 1 THEN n_at_most ELSE n END"
+    text = "\n".join([
+        f"SELECT {keys}, n, n_at_most, likely <= {count} AS certain",
+        f"FROM (SELECT {keys}, n, n_at_most, bounds, may,",
+        f"    SUM(may) OVER (ORDER BY {size} DESC, may DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS likely",
+        f"  FROM (SELECT {keys}, n, n + bounds - own AS n_at_most, bounds",
+        f"    FROM (SELECT {keys}, SUM(n) AS n, SUM(bound) AS own, SUM(SUM(pane_bound)) OVER () AS bounds",
+        f"      FROM {helper}{window(panes, per_slide).text('j')}",
+        f"      GROUP BY {keys}))",
+        "  CROSS JOIN (SELECT 0 AS may UNION ALL SELECT 1 AS may) w)",
+        "WHERE may = 0 AND n > bounds",
+    ])  # fmt: skip
+    comment = f"the {count} largest groups of a pane, and how many rows any other can have"
+    return (
+        GeneratedView(helper, pane, pane_text, comment=comment, reaches=window(panes, per_slide).lo),
+        GeneratedView(view.name, view.part, text, helper=False, comment="groups that are frequent for sure (merge)"),
+    )

@@ -1,0 +1,81 @@
+"""A query over several streams -> views: read, check, write by the strategy that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from partwise.compile.model import (
+    Choice,
+    InputTable,
+    Problem,
+    QueryView,
+    Translation,
+    TranslationError,
+    Variant,
+    WindowShape,
+)
+from partwise.compile.several.check import problems_of
+from partwise.compile.several.factor import factor, factored, why_not_factor
+from partwise.compile.several.last import last, why_not_last
+from partwise.compile.several.pairs import pairs, pairs_problems
+from partwise.compile.several.read import Several, read
+from partwise.compile.several.recompute import recompute
+from partwise.sql.expressions import changing
+from partwise.sql.text import plain
+from partwise.sql.types.known import type_of
+
+DEFAULT = Choice("recompute", "every part is computed from the rows of its windows")
+
+PAIRS = Choice("grid", "new rows of each stream are joined with the windows of the others")
+
+
+def translate_several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
+    """Raises TranslationError with every problem."""
+    query = read(view.query, inputs)
+    problems = [*problems_of(query, view), *changing(query.plain)]
+    problems += pairs_problems(view, query) if view.output == "pairs" else []
+    if problems:
+        raise TranslationError(*problems)
+    made = _made(view, query)
+    return replace(made, types=types_of(query))
+
+
+def _made(view: QueryView, query: Several) -> Translation:
+    if view.output == "pairs":
+        return Translation(tuple(pairs(view, query)), PAIRS)
+    ways: list[Variant] = [Variant("recompute", tuple(recompute(view, query)))]
+    unlike = {"last": why_not_last(view, query), "factor": why_not_factor(view, query)}
+    ways += [Variant("last", tuple(last(view, query)))] if unlike["last"] is None else []
+    ways += [Variant("factor", tuple(factor(view, query, factored(query))))] if unlike["factor"] is None else []
+    taken = next((way for way in ways if way.strategy == (view.strategy or "recompute")), None)
+    if taken is None:
+        why = unlike.get(view.strategy or "", "it is for one window with GROUP BY")
+        what = f"strategy {view.strategy} is not possible: {why}"
+        at = query.streams[0].bracket[0]
+        raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
+    choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "asked for by strategy:")
+    if unlike["last"] is not None:
+        return Translation(taken.views, choice)  # which is better no counts tell yet
+    stream = query.streams[0]
+    shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
+    return Translation(taken.views, choice, variants=tuple(ways), shape=shape)
+
+
+def types_of(query: Several) -> tuple[tuple[str, str], ...]:
+    """Of the result's columns, where they are plain; a name that two tables have with different types has none."""
+    if not isinstance(query.tree, exp.Select):
+        return ()
+    found: dict[str, str | None] = {}
+    for table in [*(s.table for s in query.streams), *(t for _, t in query.dimensions)]:
+        if table.columns is None:
+            return ()
+        for name, kind in table.columns.items():
+            found[plain(name)] = kind if found.get(plain(name), kind) == kind else None
+    if query.tree.find(exp.Subquery):
+        return ()
+    items = [(plain(i.alias_or_name), i.this if isinstance(i, exp.Alias) else i) for i in query.tree.expressions]
+    types = [(name, type_of(item, found)) for name, item in items]
+    return tuple((name, kind) for name, kind in types if kind is not None)

@@ -1,0 +1,123 @@
+"""The as-of formula for whole tables: the same as `audit.due_by_formula`, one pass per input instead of one per part.
+
+Bounds of references grow with the index, so what neighbouring parts require is a window that only moves upwards: the
+newest change in it is kept as it moves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from partwise.ledger.catalog import settled
+from partwise.ledger.database import Reading
+from partwise.ledger.read.part_facts import LedgerParts
+from partwise.ledger.runs import existing
+from partwise.ledger.write.due_painting import frozen_below
+from partwise.parts import FOREVER, Parts, Reference
+from partwise.plan.reach import EVERYTHING, first_part, inputs_exist, read_by
+from partwise.tables import DIMENSION_PART, Graph, Input, Table
+
+#: part, changed_seq, as_of, self_as_of, fingerprint: by part.
+Row = tuple[int, int, int, int, str]
+_ROWS = (
+    'SELECT part, changed_seq, as_of, self_as_of, fingerprint FROM part WHERE "table" = {0} '
+    "AND part BETWEEN {0} AND {0} ORDER BY part"
+)
+_CHANGED = 'SELECT part, changed_seq FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
+
+
+def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING) -> Parts:
+    """Those of these parts that are due by the formula."""
+    now = settled(r, view.name)
+    start = now.start if now.start is not None else first_part(view, LedgerParts(r))
+    if start is None or not within:
+        return Parts()
+    floor = max(start, frozen_below(r, view, now))
+    looked = within.within(floor, FOREVER)
+    if not looked:
+        return Parts()
+    built: list[Row] = read_rows(r, _ROWS, view.name, looked.first, looked.last)
+    found = [row[0] for row in built if row[4] != view.fingerprint]
+    later = built
+    if built and built[0][0] == start:
+        found += (
+            [start] if any(_stale_first(r, item, built[0]) for item in view.initial if item.table != view.name) else []
+        )
+        later = built[1:]
+    if later:
+        for item in dict.fromkeys(view.inputs):
+            found += _stale(r, view, item, later, start)
+    missing = inputs_exist(view, start, looked, LedgerParts(r)) - existing(r, view.name)
+    return (Parts.of(*_runs(sorted(set(found)))) & looked) | (missing & looked)
+
+
+def _stale_first(r: Reading, item: Input, row: Row) -> bool:
+    lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(row[0])
+    return any(seq > row[2] for _, seq in read_rows(r, _CHANGED, item.table, lo, hi))
+
+
+def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:
+    own = item.table == view.name
+    lo, hi = read_by(item, built[0][0], built[-1][0])
+    changed: list[tuple[int, int]] = read_rows(r, _CHANGED, item.table, max(lo, start) if own else lo, hi)
+    since = [row[3] if own else row[2] for row in built]
+    newest = max((seq for _, seq in changed), default=-1)
+    if newest <= min(since):
+        return []  # nothing changed since any of them was computed
+    if item.reference is None:
+        return [row[0] for row, seq in zip(built, since, strict=True) if newest > seq]
+    return list(_moving(item.reference, [row[0] for row in built], since, changed))
+
+
+def _moving(
+    reference: Reference, parts: Sequence[int], since: Sequence[int], changed: Sequence[tuple[int, int]]
+) -> Iterator[int]:
+    """Parts of which a required part changed after they were computed."""
+    window: deque[tuple[int, int]] = deque()  # by part, and falling by sequence: the newest change comes first
+    low, high = reference.lo, reference.hi
+    low_times, low_plus, low_over = low.times, low.plus, low.over
+    high_times, high_plus, high_over = high.times, high.plus, high.over
+    at, end = 0, len(changed)
+    for j, seen in zip(parts, since, strict=True):
+        last = (high_times * j + high_plus) // high_over  # as `Bound.at`, without two calls per part
+        while at < end and changed[at][0] <= last:
+            seq = changed[at][1]
+            while window and window[-1][1] <= seq:
+                window.pop()
+            window.append(changed[at])
+            at += 1
+        first = (low_times * j + low_plus) // low_over
+        while window and window[0][0] < first:
+            window.popleft()
+        if window and window[0][1] > seen:
+            yield j
+
+
+def _runs(parts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Consecutive numbers as ranges: `Parts.single` would sort a million pairs."""
+    begin = end = None
+    for p in parts:
+        if end is not None and p == end + 1:
+            end = p
+            continue
+        if begin is not None and end is not None:
+            yield begin, end
+        begin = end = p
+    if begin is not None and end is not None:
+        yield begin, end
+
+
+def read_rows(r: Reading, statement: str, *values: object) -> list[Any]:
+    """Past SQLAlchemy's rows, which would take as long as all the rest."""
+    mark = "?" if r.on.dialect.paramstyle == "qmark" else "%s"
+    cursor = r.on.exec_driver_sql(statement.format(mark), values).cursor
+    assert cursor is not None
+    return list(cursor.fetchall())
+
+
+def existing_rows(r: Reading, table: str) -> Parts:
+    """Which parts have rows in the ledger: what `have` should say."""
+    rows = read_rows(r, 'SELECT part FROM part WHERE "table" = {0} ORDER BY part', table)
+    return Parts.of(*_runs([row[0] for row in rows]))

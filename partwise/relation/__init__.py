@@ -1,0 +1,1 @@
+"""Rules on the relational tree of a query."""

@@ -1,0 +1,159 @@
+"""What a view over several windows should hold: the query itself over the rows of its windows, by Spark.
+
+Pairs are what the newest part adds: the join of the windows, without that of the same windows before that part.
+FREQUENT is counted pane by pane, and put together in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
+
+from partwise.definitions import Source, View
+from partwise.parts import Range
+from partwise.sql.references import find
+from spark_jobs.verify.windowed_text import Text, Windowed, cut, grouping
+
+if TYPE_CHECKING:
+    from spark_jobs.verify.verify import Checking, Expected
+
+_AT_ONCE = 20
+_names = count()
+
+
+def expect_several(checking: Checking, view: View) -> Expected:
+    from spark_jobs.verify.verify import Expected
+
+    assert view.query is not None
+    found, text = Expected(), cut(view.query.text)
+    several = _Several(checking, view, text)
+    rows: Callable[[int], DataFrame | None] = several.rows
+    if text.frequent is not None:
+        rows = several.frequent
+    elif view.output == "pairs":
+        rows = several.pairs
+    some: dict[int, DataFrame] = {}
+    for j in checking.known[view.name].parts:
+        if (expected := rows(j)) is not None:
+            some[j] = expected
+        if len(some) == _AT_ONCE:
+            checking.keep(view, found, some)
+            some = {}
+    if some:
+        checking.keep(view, found, some)
+    return found
+
+
+class _Several:
+    def __init__(self, checking: Checking, view: View, text: Text) -> None:
+        self.checking, self.view, self.text = checking, view, text
+        self.found = find(text.plain)
+        self.counted: dict[int, list[Row]] = {}
+
+    def rows(self, j: int) -> DataFrame | None:
+        """The query over its windows; None if some of their rows are no longer known."""
+        spans = [self.span(w, j) for w in self.text.windows]
+        if not all(self.checking.has(self.name(w.table), s) for w, s in zip(self.text.windows, spans, strict=True)):
+            return None
+        return self.over(self.text.plain + self.tail(), spans)
+
+    def pairs(self, j: int) -> DataFrame | None:
+        now, before = [], []
+        for window in self.text.windows:
+            name = self.name(window.table)
+            start = self.checking.known[name].start
+            span = self.span(window, j)
+            span = Range(max(span.lo, span.lo if start is None else start), span.hi)
+            if not self.checking.has(name, span):
+                return None
+            now.append(span)
+            before.append(Range(span.lo, span.hi - self.view.part // self.checking.known[name].length))
+        return self.over(self.text.plain, now).exceptAll(self.over(self.text.plain, before))
+
+    def frequent(self, j: int) -> DataFrame | None:
+        """The `k` largest of each pane; any other group of a pane has no more rows than the next one."""
+        (window,), k = self.text.windows, self.text.frequent or 0
+        name, length = self.name(window.table), self.checking.known[self.name(window.table)].length
+        if not self.checking.has(name, span := self.span(window, j)):
+            return None
+        pane = gcd(window.length, self.view.part) // length
+        n: Counter[Any] = Counter()
+        own: Counter[Any] = Counter()
+        bounds = 0
+        for first in range(span.lo, span.hi + 1, pane):
+            if first not in self.counted:
+                counts = self.over(self.text.plain, [Range(first, first + pane - 1)])
+                keys = [F.col(f"`{c}`").asc_nulls_first() for c in counts.columns if c != "n"]
+                self.counted[first] = counts.orderBy(F.col("n").desc(), *keys).limit(k + 1).collect()
+                self.schema = counts.schema
+            largest = self.counted[first]
+            bound = largest[k]["n"] if len(largest) > k else 0
+            bounds += bound
+            for row in largest[:k]:
+                key = tuple(value for name, value in row.asDict().items() if name != "n")
+                n[key] += row["n"]
+                own[key] += bound
+        most = {key: n[key] + bounds - own[key] for key in n}
+        shown = [
+            (*key, n[key], most[key], sum(other >= n[key] for other in most.values()) <= k)
+            for key in n
+            if n[key] > bounds
+        ]
+        kept = [f for f in self.schema.fields if f.name != "n"]
+        more = [
+            StructField("n", LongType()),
+            StructField("n_at_most", LongType()),
+            StructField("certain", BooleanType()),
+        ]
+        return self.checking.spark.createDataFrame(shown, StructType([*kept, *more]))
+
+    # -- pieces
+
+    def tail(self) -> str:
+        """Groups with equal values are ordered by their keys, NULL first, as Spark orders by itself."""
+        if self.text.limit is None:
+            return ""
+        return f" ORDER BY {self.text.order}, {grouping(self.text.plain)} LIMIT {self.text.limit}"
+
+    def name(self, table: str) -> str:
+        return next(n for n in self.checking.graph.tables if n.lower() == table.lower())
+
+    def span(self, window: Windowed, j: int) -> Range:
+        """The parts of the window that ends with part j of the view."""
+        length = self.checking.known[self.name(window.table)].length
+        last = (j + 1) * self.view.part // length - 1
+        return Range(last - window.length // length + 1, last)
+
+    def over(self, text: str, spans: list[Range]) -> DataFrame:
+        """The query, each window with the rows of these parts."""
+        out, at = "", 0
+        windows = {w.start: (w, span) for w, span in zip(self.text.windows, spans, strict=True)}
+        for table in self.found.tables:
+            window, span = windows.get(table.start, (None, None))
+            rows = self.checking.rows_of(self.name(table.table), span)
+            if window is not None and window.count is not None:
+                rows = self.last(rows, window)
+            view = f"__verify_several_{next(_names)}"
+            rows.drop("_file").createOrReplaceTempView(view)
+            self.checking.views.append(view)
+            out += text[at : table.start] + view + ("" if table.alias else f" AS `{table.table}`")
+            at = table.end
+        return self.checking.spark.sql(out + text[at:])
+
+    def last(self, rows: DataFrame, window: Windowed) -> DataFrame:
+        """The newest rows of each group; those of equal time by the tie column, then by their values."""
+        source = self.checking.definitions[self.name(window.table)]
+        assert isinstance(source, Source)
+        first = [source.time.column, *([source.time.tie] if source.time.tie else [])]
+        types = {f.name: f.dataType.simpleString() for f in rows.schema if f.name in source.columns}
+        others = [name for name, kind in types.items() if name not in first and "map<" not in kind]
+        by, order = ", ".join(window.by), ", ".join(f"`{name}` DESC" for name in [*first, *others])
+        ranked = rows.withColumn("__rank", F.expr(f"row_number() OVER (PARTITION BY {by} ORDER BY {order})"))
+        return ranked.where(F.col("__rank") <= window.count).drop("__rank")

@@ -1,0 +1,48 @@
+"""How DISTINCT over a window is kept: recompute, unless counts speak for the last occurrence or the author does."""
+
+from __future__ import annotations
+
+import pytest
+
+from partwise.choose.window import by_counts, costs_of, is_worth_it
+from partwise.compile import QueryView, Translation, translate
+from tests.compile.test_several_golden import TABLES
+
+QUERY = "SELECT DISTINCT src, dest FROM measurements [WINDOW {} minutes]"
+
+
+def made(minutes: int = 200, strategy: str | None = None, query: str = QUERY) -> Translation:
+    return translate(QueryView("v", query.format(minutes), 60, strategy=strategy), TABLES)  # type: ignore[arg-type]
+
+
+def test_default_and_requested() -> None:
+    assert made().choice.strategy == "recompute"
+    assert [view.name for view in made().views] == ["v"]
+    assert made(strategy="last").choice.strategy == "last"
+    assert [view.name for view in made(strategy="last").views] == ["v__last", "v"]
+    assert [variant.strategy for variant in made().variants] == ["recompute", "last"]
+    assert made(1).variants == (), "a window of one part has nothing to keep"
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "expected"),
+    [
+        (1_000, 2_000, "recompute"),
+        (100_000, 2_000, "last"),
+        (100_000, 5_000_000, "recompute"),
+        (100_000, None, "recompute"),
+    ],
+)
+def test_by_counts(rows: int, groups: int | None, expected: str) -> None:
+    shape = made().shape
+    assert shape is not None
+    assert by_counts(shape, rows, groups).strategy == expected
+    assert set(costs_of(shape, rows, groups)) == {"recompute", "last"}
+
+
+def test_it_is_changed_only_where_that_pays() -> None:
+    shape = made().shape
+    assert shape is not None
+    assert is_worth_it(shape, 1_000_000, 2_000, "recompute")
+    assert not is_worth_it(shape, 100_000, 2_000_000, "recompute")
+    assert "groups in a window" in by_counts(shape, 100_000, 2_000).why

@@ -1,0 +1,176 @@
+"""Steps on a real Spark and a real store: after any history every part is what recomputation gives."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from partwise import storage
+from partwise.object_store import bucket_of, remember
+from partwise.reading import read
+from partwise.workspace import open_workspace
+from spark_jobs.airflow import tasks
+from spark_jobs.engine import Engine
+from spark_jobs.step import copies
+from spark_jobs.step.run_step import run_step
+from tests.object_store.store import KEYS, Lake
+from tests.spark.place import Place
+
+pytestmark = pytest.mark.spark
+
+DEFINITIONS = """
+source: s
+part: 1 minute
+time: at
+columns: {at: timestamp, x: int}
+files: landing/*.csv
+---
+view: v
+part: 1 minute
+update: SELECT SUM(x) AS total, COUNT(*) AS n FROM s[j]
+---
+view: running
+part: 1 minute
+initialize: SELECT total FROM v[i]
+update: SELECT COALESCE(p.total, 0) + COALESCE(v.total, 0) AS total FROM running[j-1] p FULL OUTER JOIN v[j] v ON true
+"""
+
+
+class InStore(Place):
+    """A workspace whose tables, and landing files, are in the store."""
+
+    def __init__(self, folder: Path, spark: SparkSession, lake: Lake, definitions: str = DEFINITIONS) -> None:
+        super().__init__(folder, spark, definitions)
+        self.lake = lake
+        (folder / "partwise.yaml").write_text(
+            f"warehouse: {lake.url}/warehouse\nlanding: {lake.url}/landing\nstore: {{endpoint: '{lake.server.url}'}}\n"
+        )
+        bucket = f"fs.s3a.bucket.{bucket_of(lake.url)}"
+        provider = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+        for name, value in {
+            "endpoint": lake.server.url,
+            "endpoint.region": "us-east-1",
+            "path.style.access": "true",
+            "connection.ssl.enabled": "false",
+            "aws.credentials.provider": provider,
+            "access.key": KEYS["AWS_ACCESS_KEY_ID"],
+            "secret.key": KEYS["AWS_SECRET_ACCESS_KEY"],
+        }.items():
+            spark.conf.set(f"{bucket}.{name}", value)
+
+    def land_in_store(self, name: str, *rows: tuple[int, int]) -> None:
+        text = "at,x\n" + "".join(f"2026-10-03T10:{minute:02d}:00,{x}\n" for minute, x in rows)
+        self.lake.bucket().put(f"landing/{name}.csv", text.encode())
+
+    def all(self) -> None:
+        tasks.load_source(self.step("s"), self.spark)
+        for table in ("v", "running"):
+            self.run(table)
+
+    def totals(self) -> list[tuple[int, int]]:
+        text = "SELECT minute(part_timestamp), total FROM running ORDER BY 1"
+        return [(row[0], row[1]) for row in read(text, str(self.folder)).rows]
+
+    def leftovers(self) -> list[str]:
+        words = ("_staged/", "_ingest", "_verify", "_temporary", "_probe")
+        return [name for name in self.lake.names() if any(word in name for word in words)]
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path, lake: Lake) -> InStore:
+    return InStore(tmp_path / "work", spark, lake)
+
+
+def test_a_history_with_late_rows_and_corrections(place: InStore) -> None:
+    place.land_in_store("a", (0, 1), (1, 2), (2, 3), (3, 4))
+    place.all()
+    assert place.totals() == [(0, 1), (1, 3), (2, 6)]
+    place.land_in_store("b[1]", (1, 10), (4, 5))  # late, and a name that is a pattern
+    place.all()
+    assert place.totals() == [(0, 1), (1, 13), (2, 16), (3, 20)]
+    place.land_in_store("a", (0, 1), (1, 2), (2, 30), (3, 4))  # corrected, in the same second
+    place.all()
+    assert place.totals() == [(0, 1), (1, 13), (2, 43), (3, 47)]
+    found = place.verified()
+    assert (found.checked > 0, found.different) == (True, [])
+    assert place.leftovers() == []
+
+
+def test_a_small_step_takes_few_requests(place: InStore) -> None:
+    place.land_in_store("a", (0, 1), (1, 2), (2, 3))
+    place.all()
+    place.land_in_store("b", (3, 4))
+    tasks.load_source(place.step("s"), place.spark)
+    place.lake.server.forget()
+    report = place.run("v")
+    asked = place.lake.server.requests()
+    assert report["parts"] == 1
+    assert len(asked) <= 25, "\n".join([str(len(asked)), *asked])
+
+
+def test_a_cluster_writes_and_reads_the_store_itself(place: InStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where executors are on other machines: nothing is on a disk that is shared."""
+    monkeypatch.setattr(copies, "runs_here", lambda spark: False)
+    place.land_in_store("a", (0, 1), (1, 2), (2, 3))
+    place.all()
+    assert place.totals() == [(0, 1), (1, 3)]
+    assert place.leftovers() == []
+
+
+@pytest.mark.parametrize("point", ["staged", "digested", "ready", "committed", "recorded"])
+def test_a_step_that_dies_anywhere_is_done_once(place: InStore, point: str) -> None:
+    class Died(BaseException):
+        pass
+
+    def die(passed: str) -> None:
+        if passed == point:
+            raise Died
+
+    place.land_in_store("a", (0, 1), (1, 2), (2, 3))
+    tasks.load_source(place.step("s"), place.spark)
+    where = open_workspace(str(place.folder))
+    ledger = where.open_ledger(time.time())
+    definitions = where.take_over(ledger, where.load(), time.time())
+    dying = Engine(place.spark, ledger, definitions, where.warehouse, passed=die)
+    with pytest.raises(Died):
+        run_step(dying, "v")
+    ledger.database.close()
+    place.all()
+    assert place.totals() == [(0, 1), (1, 3)]
+    path = f"{place.lake.url}/warehouse/v"
+    assert [found.version for found in storage.entries(path, -1)] == [0, 1]
+
+
+def test_a_watched_table_in_the_store(spark: SparkSession, tmp_path: Path, lake: Lake) -> None:
+    definitions = f"""
+source: s
+part: 1 minute
+time: at
+columns: {{at: timestamp, x: int}}
+delta: {lake.url}/theirs
+---
+view: v
+part: 1 minute
+update: SELECT SUM(x) AS total FROM s[j]
+"""
+    place = InStore(tmp_path / "work", spark, lake, definitions)
+    remember(open_workspace(str(place.folder)).settings.store, lake.url)
+
+    def rows(*some: tuple[int, int]) -> None:
+        text = " UNION ALL ".join(f"SELECT TIMESTAMP '2026-10-03T10:{m:02d}:00Z' AS at, {x} AS x" for m, x in some)
+        path = f"s3a://{bucket_of(lake.url)}/theirs"
+        spark.sql(text).write.format("delta").mode("append").save(path)
+
+    def totals() -> list[tuple[int, int]]:
+        tasks.load_source(place.step("s"), spark)
+        place.run("v")
+        found = read("SELECT minute(part_timestamp), total FROM v ORDER BY 1", str(place.folder))
+        return [(row[0], row[1]) for row in found.rows]
+
+    rows((0, 1), (1, 2), (2, 3))
+    assert totals() == [(0, 1), (1, 2)]
+    rows((1, 10), (3, 1))
+    assert totals() == [(0, 1), (1, 12), (2, 3)]

@@ -1,0 +1,67 @@
+"""Several streams end to end on Spark and Delta, against loops over the rows of their windows; `verify` agrees."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.verify.verify import verify
+from tests.compile import several_oracle as oracle
+from tests.compile.several_oracle import MEASURE, NODES, PARTS, Draw, Form, History
+
+from .workspace import Workspace
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("several")]
+
+SOURCES = "".join(
+    f"""source: {name}
+part: {part} seconds
+time: {{column: ts, unit: seconds, tie: tie}}
+columns: {{k: string, {MEASURE[name]}: int, ts: bigint, tie: bigint}}
+files: {name}/*.csv
+---
+"""
+    for name, part in PARTS.items()
+)
+NODE = "dimension: nodes\ncolumns: {node: string, region: string}\nfiles: nodes.csv\n"
+#: Each form of query once, inner joins and pairs twice.
+MAKERS: tuple[Callable[[Draw], Form], ...] = tuple(dict.fromkeys(oracle.FORMS))
+
+
+def document(name: str, form: Form) -> str:
+    strategy = f"strategy: {form.strategies[-1]}\n" if form.output == "snapshot" else "output: pairs\n"
+    return f"---\nview: {name}\npart: {form.view} seconds\n{strategy}query: |\n  {form.sql}\n"
+
+
+def compare(workspace: Workspace, forms: dict[str, Form], history: History) -> None:
+    for name, form in forms.items():
+        found = workspace.rows(name)
+        assert set(found) == form.whole(history), form.sql
+        for part, rows in found.items():
+            assert Counter(tuple(row.values()) for row in rows) == form.report(history, part), (form.sql, part)
+
+
+def test_every_form(spark: SparkSession, tmp_path: Path) -> None:
+    draw = Draw(random.Random(7))
+    forms = {f"v{at}_{make.__name__}": make(draw) for at, make in enumerate((*MAKERS, oracle.pairs))}
+    views = "".join(document(name, form) for name, form in forms.items())
+    workspace = Workspace(spark, tmp_path, SOURCES + NODE + views)
+    workspace.dimension("nodes", [{"node": node, "region": region} for node, region in NODES.items()])
+    history = draw.history()
+    for stream, parts in history.items():
+        workspace.replace(stream, parts)
+    workspace.run()
+    compare(workspace, forms, history)
+    for _ in range(3):
+        history, stream, part = draw.late(history)
+        workspace.replace(stream, {part: history[stream][part]})
+    workspace.run()
+    compare(workspace, forms, history)
+    checked = verify(workspace.engine)
+    assert checked.different == ()
+    assert checked.checked == sum(len(form.whole(history)) for form in forms.values())
