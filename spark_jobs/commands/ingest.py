@@ -29,19 +29,25 @@ def command(
       partwise ingest
       partwise ingest measurements --json
     """
-    from spark_jobs.commands._opening import engine_of, names_of
+    from spark_jobs.commands._opening import engine_of, names_of, stopping
 
-    with engine_of(workspace, sources, "source", "dimension") as (engine, where):
+    with engine_of(workspace, sources, "source", "dimension") as (engine, where), stopping() as stop:
         from spark_jobs.ingest.api import each
         from spark_jobs.run import PATIENCE
 
         names = names_of(engine, sources, "source", "dimension")
-        found = list(each(engine, where, names, patience=PATIENCE))
+        found = []
+        for item in each(engine, where, names, stop=stop.is_set, patience=PATIENCE):
+            found.append(item)
+            if not json:
+                show(engine, item)  # each as soon as it is loaded: the next one may take long
         if json:
             as_json({"sources": [to_json(engine, item) for item in found]})
-        else:
-            for item in found:
-                show(engine, item)
+        if stop.is_set():
+            # What was loaded is committed; the rest is new to the next ingest as it was to this one.
+            if not json:
+                say(f"Stopped after {plural(len(found), 'table')}; the next `partwise ingest` goes on.", "yellow")
+            raise typer.Exit(130)
         if any(item.refused or item.failed or item.held for item in found):
             raise typer.Exit(1)
 
