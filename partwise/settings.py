@@ -31,11 +31,14 @@ class Spark:
     """Where Spark runs: `remote` is a Spark Connect URL, `master` anything that Spark takes as one.
 
     `engine` is what views use in Airflow, unless they say so themselves: connect (by default) or submit.
+    `keep`: how long a driver in the background waits for the next command; 0 for none. By default 10 minutes for
+    commands on a terminal, and none elsewhere.
     """
 
     master: str | None = None
     remote: str | None = None
     engine: str | None = None
+    keep: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -78,7 +81,7 @@ class Settings:
 
 
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "spark": ("master", "remote", "engine", "conf"),
+    "spark": ("master", "remote", "engine", "keep", "conf"),
     "airflow": ("url", "username", "password"),
     "store": ("endpoint", "region"),
 }
@@ -94,6 +97,7 @@ _EXAMPLES = {
     "conf": "conf: {spark.sql.shuffle.partitions: 8}",
     "ledger": "ledger: sqlite:///ledger.db",
     "history": "history: 7 days",
+    "keep": "keep: 10 minutes",
 }
 #: Less would remove files from under reads that are going on.
 _SHORTEST_HISTORY = 3600
@@ -179,6 +183,8 @@ def _group(file: Path, name: str, value: object) -> Spark | Airflow | Store:
                 raise BadSetting(f"{file}: spark.conf is {_shown(inner)}; expected a map, as in {_EXAMPLES['conf']}")
             found[key] = {str(k): _plain(v) for k, v in inner.items()}
         else:
+            # `keep: 0` is a number in YAML, and the only one that makes sense here.
+            inner = "0" if (key, inner) == ("keep", 0) else inner
             found[key] = _text(f"{file}: {name}.{key}", inner, key)
     return _KINDS[name](**found)
 
@@ -224,6 +230,10 @@ def _checked(settings: Settings, where: str) -> Settings:
     if is_remote(settings.definitions):
         raise BadSetting(f"{where}: definitions is {settings.definitions!r}; definitions are kept in a folder")
     try:
+        keep_seconds(settings.spark.keep or "0")
+    except BadTime as why:
+        raise BadSetting(f"{where}: spark.keep: {why}; or 0 for no driver in the background") from None
+    try:
         ZoneInfo(settings.timezone)
     except (ValueError, OSError, KeyError):
         raise BadSetting(
@@ -236,6 +246,11 @@ def _checked(settings: Settings, where: str) -> Settings:
     if not long_enough:
         raise BadSetting(f"{where}: history is {settings.history}; it must be at least 1 hour, so that reads can end")
     return settings
+
+
+def keep_seconds(text: str) -> float:
+    """How long a driver in the background is kept. Raises BadTime."""
+    return 0.0 if text.strip() == "0" else float(seconds(text))
 
 
 def _text(where: str, value: object, key: str) -> str:

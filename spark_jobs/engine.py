@@ -11,19 +11,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from partwise import storage
 from partwise.choose.settled import settled
 from partwise.compile.program import Program, ProgramTable
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
+from partwise.ledger.records.running import Running
 from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.write.lease_holding import SECONDS, leased, who
 from partwise.ledger.write.leases import Lease
 from partwise.ledger.write.orphans import adopt_orphans
 from partwise.storage.paths import table_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: How long a lease lasts; tests of zombies shorten it.
 LEASE = SECONDS
@@ -43,7 +46,11 @@ class Engine:
     holder: str = field(default_factory=who)
     most_parts: int = 1_000  # of one step
     most_rows: int = 20_000_000  # that one query reads, as far as the ledger can tell
+    step_seconds: float = 30.0  # a step publishes what it has after about this time; the next one goes on
+    small_rows: int = 100_000  # results up to about so many come as Arrow; 0: Spark writes all of them
+    progress: Callable[[Running], None] = lambda step: None  # whoever runs steps may show how far they are
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
+    repair_by: str | None = None  # instead of what definitions say; tests force one
     settling: bool = True  # whether windows are counted before their first part
     settled: set[str] = field(default_factory=set)  # windows that need not be looked at again
 

@@ -15,6 +15,7 @@ from partwise.ledger.write.leases import Busy, Fenced
 from partwise.ledger.write.orphans import Foreign
 from partwise.parts import Parts
 from partwise.plan.model import Step
+from partwise.plan.urgency import first_of_each
 from partwise.storage import Conflict, StorageError
 from spark_jobs import retry
 from spark_jobs.engine import Engine
@@ -129,14 +130,15 @@ def _next_steps(
     tries: _Tries,
     scope: Mapping[str, Parts] | None,
 ) -> list[Step]:
-    """The first step of each table that nobody works on; nothing of a table that others keep taking away."""
-    found: dict[str, Step] = {}
-    for step in engine.ledger.plan(engine.now(), _with_helpers(engine, only)).steps:
-        if scope is not None and not scope.get(step.table, Parts()).within(*step.parts):
-            continue
-        if step.table not in busy and not tries.hopeless(step.table) and step.table in engine.definitions.usable:
-            found.setdefault(step.table, step)
-    return list(found.values())
+    """A step of each table that nobody works on, the longest waiting first; none of a table that others keep taking."""
+    return first_of_each(
+        step
+        for step in engine.ledger.plan(engine.now(), _with_helpers(engine, only)).steps
+        if (scope is None or scope.get(step.table, Parts()).within(*step.parts))
+        and step.table not in busy
+        and not tries.hopeless(step.table)
+        and step.table in engine.definitions.usable
+    )
 
 
 def _with_helpers(engine: Engine, only: Collection[str] | None) -> Collection[str] | None:

@@ -31,10 +31,34 @@ def assemble(reading: Reading) -> Program:
             reading.problems += problems_of(entry, catalog)
         except Exception as why:
             reading.problems.append(entry.report(entry.node, "internal", fault(why), FAULT_HINT))
+    reading.problems += _bad_repairs(reading, compiling)
     unique = {(*p.order, p.hint): p for p in reading.problems}
     problems = tuple(sorted(unique.values(), key=lambda p: p.order))
     written = {definition.name: definition for definition in tables.values()}
     return Program(Definitions(written, problems, reading.broken()), compiling.views)
+
+
+def _bad_repairs(reading: Reading, compiling: _Compiling) -> list[Problem]:
+    """Ways to repair that definitions ask for and that would not be exact."""
+    wanted = {
+        entry.definition.name: entry
+        for entry in reading.entries
+        if isinstance(entry.definition, View) and entry.definition.repair_by in ("keys", "merge")
+    }
+    if not wanted:
+        return []  # trees cost time, and hardly any definition asks for one
+    from partwise.compile.relations import Relations, bad_repair
+
+    broken = reading.broken()
+    written = {definition.name: definition for definition in compiling.tables.values()}
+    program = Program(Definitions(written, (), broken), compiling.views)
+    relations, found = Relations(program), []
+    for name, entry in wanted.items():
+        table = program.usable.get(name)
+        if isinstance(table, Runnable) and (why := bad_repair(relations, table)):
+            at = entry.node.walk(("repair", "by"))[1]
+            found.append(entry.report(at, "bad-repair", why, "use auto, which takes what is exact, or recompute"))
+    return found
 
 
 @dataclass

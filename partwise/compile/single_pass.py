@@ -118,3 +118,14 @@ def running_sums(
             *([f"WHERE {gone}"] if gone else []),
         ]
     )
+
+
+def counted_up(helper: str, most: int) -> str:
+    """A number that grows by one from part to part, up to a limit."""
+    return "\n".join(
+        [
+            "-- many parts in one pass: counted up from the part before",
+            f"SELECT LEAST(panes + __j - {FIRST} + 1, {most}) AS panes, __j",
+            f"FROM (SELECT panes, explode(sequence({FIRST}, {LAST})) AS __j FROM {helper}[j-1])",
+        ]
+    )

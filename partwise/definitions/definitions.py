@@ -137,6 +137,7 @@ class View:
     partial: bool = False
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"
+    repair_by: Literal["auto", "recompute", "keys", "merge"] = "auto"
     refresh: Refresh | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None

@@ -84,6 +84,12 @@ class Database:
             on.rollback()
 
     @contextmanager
+    def aside(self) -> Iterator[Connection]:
+        """A writing transaction without a number: for notes that are no history."""
+        with self._transaction("write") as on:
+            yield on
+
+    @contextmanager
     def changing_schema(self) -> Iterator[Connection]:
         """A writing transaction without a number: the clock may not be there yet."""
         with self._transaction("write") as on:

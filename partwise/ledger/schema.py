@@ -266,6 +266,18 @@ quarantine = _table(
     Column("line", BigInteger),  # of the file; of a Parquet file the row
 )
 
+#: Steps that run now. A row counts while the lease with its fence is held.
+running = _table(
+    "running",
+    _key("table"),
+    Column("fence", BigInteger, nullable=False),
+    Column("lo", BigInteger, nullable=False),
+    Column("hi", BigInteger, nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("of", BigInteger, nullable=False),
+    Column("since", Float, nullable=False),
+)
+
 #: How long recorded steps took: estimates are made from the newest ones.
 step = _table(
     "step",

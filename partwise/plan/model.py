@@ -67,12 +67,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One table, one or many consecutive parts."""
+    """One table, one or many consecutive parts. `since`: the first of them has been due from then on."""
 
     table: str
     parts: Range
     kind: StepKind
     reason: str
+    since: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

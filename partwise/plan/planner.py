@@ -273,7 +273,13 @@ def steps_of(graph: Graph, facts: Facts, looks: Mapping[str, Look], look: Look, 
         ("stale", (parts - requested) & built),
     ]
     found = [
-        Step(look.table.name, span, kind, _reason(graph, facts, look, looks, span, kind == "missing"))
+        Step(
+            look.table.name,
+            span,
+            kind,
+            _reason(graph, facts, look, looks, span, kind == "missing"),
+            min((row.since for row in look.due if row.lo <= span.hi and row.hi >= span.lo), default=0.0),
+        )
         for kind, members in kinds
         for span in members.ranges
     ]

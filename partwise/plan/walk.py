@@ -22,16 +22,19 @@ class Walk:
     reach: Parts  # existing parts after the first due one that may have to follow
     _changed: set[int] = field(default_factory=set)
     _left: set[int] = field(default_factory=set)
-    _parts: Iterator[int] = field(init=False)
+    _order: list[int] = field(init=False)
+    _at: int = 0
 
     def __post_init__(self) -> None:
-        self._parts = iter(self.due | self.reach)
+        self._order = list(self.due | self.reach)
 
     def __iter__(self) -> Iterator[int]:
         return self
 
     def __next__(self) -> int:
-        for j in self._parts:
+        while self._at < len(self._order):
+            j = self._order[self._at]
+            self._at += 1
             needs = [r.requires(j) for r in self.table.self_references]
             wanted = j in self.due or any(_meets(span, self._changed) for span in needs)
             if not wanted:
@@ -41,6 +44,26 @@ class Walk:
                 continue
             return j
         raise StopIteration
+
+    def ahead(self, count: int) -> list[int]:
+        """At most so many parts right behind the last one, without a gap, whether they turn out to be wanted or not.
+
+        For queries that compute many parts as quickly as one: what was computed in vain is found unchanged.
+        """
+        found: list[int] = []
+        while len(found) < count and 0 < self._at < len(self._order):
+            j = self._order[self._at]
+            if j != self._order[self._at - 1] + 1 or any(
+                _meets(r.requires(j), self._left) for r in self.table.self_references
+            ):
+                break
+            found.append(j)
+            self._at += 1
+        return found
+
+    def back(self, count: int) -> None:
+        """The last so many parts are handed out again, if they are wanted."""
+        self._at -= count
 
     def changed(self, j: int) -> None:
         self._changed.add(j)

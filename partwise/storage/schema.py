@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 #: The two columns that every partitioned table stores, so that any Delta reader can filter.
@@ -64,6 +64,16 @@ def names(schema: str) -> tuple[str, ...]:
 def fields(schema: str) -> tuple[tuple[str, Any], ...]:
     """Names with types: text for plain types, the JSON object for nested ones."""
     return tuple((field["name"], field["type"]) for field in json.loads(schema)["fields"])
+
+
+def part_fields() -> list[dict[str, Any]]:
+    return [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in PART_FIELDS]
+
+
+def without(schema: str, left_out: Collection[str]) -> str:
+    """The schema but for these columns."""
+    raw = json.loads(schema)
+    return json.dumps({**raw, "fields": [field for field in raw["fields"] if field["name"] not in left_out]})
 
 
 def sql_type(kind: Any) -> str:

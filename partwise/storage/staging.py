@@ -46,6 +46,11 @@ def begin(handle: Handle, step: str) -> str:
     return f"{handle.path.rstrip('/')}/{name}"
 
 
+def write(handle: Handle, step: str, name: str, content: bytes) -> None:
+    """Puts a whole file into the folder of a step that has begun."""
+    folder(handle.path).write(f"{folder_of(step)}/{name}", content)
+
+
 def staged(path: str, step: str) -> tuple[File, ...]:
     """The Parquet files that a step has staged, in order of their names."""
     name = folder_of(step)

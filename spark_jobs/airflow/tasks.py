@@ -189,45 +189,22 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
 def anything_new(step: str) -> bool:
     """Whether a source or dimension has anything to take in, found out without Spark. In doubt it has."""
     from partwise.definitions import Dimension, Source
-    from partwise.ledger.catalog import settled
-    from partwise.ledger.records import checks
-    from partwise.ledger.records.files import files_of, intake_of
-    from partwise.ledger.runs import existing
-    from partwise.parts import Parts
-    from partwise.sources.files import to_read
+    from spark_jobs.ingest.news import has_news
 
     asked = json.loads(step)
     workspace = _workspace(asked)
     definitions = workspace.load()
     table = definitions.usable.get(asked["table"])
-    if not isinstance(table, Source | Dimension) or table.delta is not None:
+    if not isinstance(table, Source | Dimension):
         return True
-    from spark_jobs.ingest.files.find import listing, look
-
     ledger = workspace.open_ledger(time.time())
     try:
         known, now = ledger.graph().tables.get(table.name), definitions.graph()[table.name]
         if known is None or (known.fingerprint, known.checks) != (now.fingerprint, now.checks):
             return True
-        with ledger.database.reading() as r:
-            files, intake = files_of(r, table.name), intake_of(r, table.name)
-            there, floor = existing(r, table.name), settled(r, table.name).floor
-            held, failing = checks.held_files(r, table.name), checks.failed_parts(r, table.name)
-            if checks.asked_for(r, table.name, there):
-                return True
+        return has_news(ledger, workspace, table)
     finally:
         ledger.database.close()
-    marker = table.close.marker if isinstance(table, Source) else None
-    looks = look(listing(workspace, table.files, marker))
-    news = [f for f in to_read(looks.values(), files) if not checks.is_held(held, failing, f.name, f.size, f.mtime)]
-    if news or held.keys() - looks.keys() or not (intake.last_file or files):
-        return True
-    if marker is None or not isinstance(table, Source):
-        return False
-    from spark_jobs.ingest.publish import markers
-
-    marked = markers(workspace, marker, table.part) - there - Parts.single(*failing)
-    return bool(marked if floor is None else marked.within(floor, marked.last) if marked else marked)
 
 
 def _spans(parts: Parts, length: int) -> list[str]:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,32 +15,99 @@ from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, wor
 from partwise.cli.stop import Stop
 from partwise.workspace import Workspace
 
+#: Seconds for which a driver in the background waits for the next command, where people type them.
+KEEP = 600.0
+
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from partwise.compile.program import Program
+    from partwise.ledger.ledger import Ledger
+    from partwise.settings import Spark
     from spark_jobs.engine import Engine
 
 
 @contextmanager
 def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str) -> Iterator[tuple[Engine, Workspace]]:
-    """The engine of a workspace. Its ledger has taken over the definitions as they are now.
+    """The engine of a workspace. Its ledger has taken over the definitions as they are now; Spark starts when needed.
 
-    `names` are of tables of these kinds: a wrong one is told before Spark starts.
+    `names` are of tables of these kinds: a wrong one is reported before anything else happens.
     """
+    with opened(given, names, *kinds) as (ledger, definitions, workspace):
+        yield make_engine(ledger, definitions, workspace), workspace
+
+
+@contextmanager
+def opened(
+    given: str | None, names: Iterable[str] | None = None, *kinds: str
+) -> Iterator[tuple[Ledger, Program, Workspace]]:
+    """What an engine is made of, for commands that look first whether there is anything to do."""
     workspace = workspace_of(given)
     definitions = definitions_of(workspace)
     with ledger_of(workspace, time.time()) as ledger:
         definitions = workspace.take_over(ledger, definitions, time.time())
         for name in names or ():
             table_of(definitions.graph(), definitions, name, *kinds)
-        ready(workspace)
-        from spark_jobs.engine import Engine
+        yield ledger, definitions, workspace
+
+
+def driver_url(spark: Spark, conf: Mapping[str, str] | None = None) -> str | None:
+    """Where the driver in the background is, started if need be; None if this command is to have a driver of its own."""
+    from partwise.settings import keep_seconds
+
+    keep = keep_seconds(spark.keep) if spark.keep else KEEP if _on_terminal() else 0.0
+    if not keep or spark.remote:
+        return None
+    from spark_jobs.session.background import NoDriver, obtain
+    from spark_jobs.session.session import driver_settings, find_java, local_cores
+
+    if not local_cores(spark.master or "local[2]"):
+        return None  # a cluster has its own ways
+    find_java()
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    try:
+        return obtain(driver_settings(spark.master or "local[2]", spark.conf if conf is None else conf), keep).url
+    except NoDriver as why:
+        print(f"partwise: there is no driver in the background: {why}; this command starts its own", file=sys.stderr)
+        return None
+
+
+def _on_terminal() -> bool:
+    """Whether a person types commands, one after the other: not in CI, and not inside a task of Airflow."""
+    automatic = any(os.environ.get(name) for name in ("CI", "AIRFLOW_CTX_DAG_ID", "AIRFLOW__CORE__EXECUTOR"))
+    return sys.stdin.isatty() and sys.stderr.isatty() and not automatic
+
+
+def make_engine(
+    ledger: Ledger,
+    definitions: Program,
+    workspace: Workspace,
+    started: SparkSession | None = None,
+    alone: bool = False,
+) -> Engine:
+    """`started`: a session from before, for a command that works again and again; `alone`: in a driver of its own."""
+    from spark_jobs.engine import Engine
+    from spark_jobs.session.late import late
+
+    settings = workspace.settings
+
+    def start() -> SparkSession:
         from spark_jobs.session.session import session
 
-        spark = workspace.settings.spark
+        ready(workspace)
         if sys.stderr.isatty():
             print("starting Spark ...", end="\r", file=sys.stderr)
-        started = session(master=spark.master, remote=spark.remote, conf=workspace.spark_conf)
-        most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
-        yield Engine(started, ledger, definitions, workspace.warehouse, **most), workspace
+        remote = settings.spark.remote or (None if alone else driver_url(settings.spark, workspace.spark_conf))
+        return session(master=settings.spark.master, remote=remote, conf=workspace.spark_conf)
+
+    return Engine(
+        started or late(start),
+        ledger,
+        definitions,
+        workspace.warehouse,
+        most_parts=settings.chunk_parts,
+        most_rows=settings.chunk_rows,
+    )
 
 
 def ready(workspace: Workspace) -> None:

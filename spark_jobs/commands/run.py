@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json as jsons
+import re
 import sys
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.stop import wrong_use
+from partwise.cli.views.running import Live
 from partwise.cli.views.show import plural, say, spans_text
-from partwise.parts import Parts, part_text, range_text
+from partwise.parts import BadTime, Parts, part_text, range_text, seconds
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from partwise.compile.program import Program
+    from partwise.ledger.ledger import Ledger
+    from partwise.workspace import Workspace
     from spark_jobs.engine import Engine
     from spark_jobs.run import Outcome
     from spark_jobs.step.run_step import Report
@@ -36,6 +47,10 @@ def command(
             help="Publishes a part (or a range A..B) that failed its checks, as it is; who did it is recorded.",
         ),
     ] = None,
+    watch: Annotated[
+        str | None,
+        typer.Option("--watch", metavar="LENGTH", help="Looks again and again, with this pause, until it is stopped."),
+    ] = None,
 ) -> None:
     """Loads new files, then computes everything that is ready, until nothing is.
 
@@ -48,23 +63,74 @@ def command(
       partwise run
       partwise run total_loss --json
       partwise run --accept total_loss 2026-10-03T10:05
+      partwise run --watch 30s
     """
-    from spark_jobs.commands._opening import engine_of, names_of, stopping
+    from spark_jobs.commands._opening import stopping
 
-    with engine_of(workspace, views, "view") as (engine, where), stopping() as stop:
+    pause = _seconds(watch)
+    with stopping() as stop:
+        session: SparkSession | None = None
+        while True:
+            bad, session = _once(workspace, views, json, now, no_ingest, accept, stop, session, quiet=pause is not None)
+            if pause is None or stop.wait(pause):
+                break
+            accept = None
+        if pause is not None:
+            return  # to be stopped is how watching ends
+        if stop.is_set():
+            raise typer.Exit(130)
+        if bad:
+            raise typer.Exit(1)
+
+
+def _seconds(watch: str | None) -> float | None:
+    if watch is None:
+        return None
+    short = re.fullmatch(r"(\d+)\s*([smh])", watch.strip())
+    try:
+        return float(seconds(f"{short[1]} {_UNITS[short[2]]}" if short else watch))
+    except BadTime as why:
+        raise wrong_use(f"--watch: {why}.") from None
+
+
+def _once(
+    workspace: str | None,
+    views: list[str] | None,
+    json: bool,
+    now: bool,
+    no_ingest: bool,
+    accept: tuple[str, str] | None,
+    stop: threading.Event,
+    session: SparkSession | None,
+    quiet: bool,
+) -> tuple[int, SparkSession | None]:
+    """Load and compute until nothing is left. Returns how much went wrong, and the session if there is one.
+
+    Definitions are read anew each time, so that who watches sees them change; the session stays.
+    """
+    from spark_jobs.commands._opening import make_engine, opened
+
+    with opened(workspace, views, "view") as (ledger, definitions, where):
+        only = _wanted(definitions, views)
+        failed = _tell_damage(ledger, where, only, json)
+        if accept is None and not now and _nothing_to_do(ledger, definitions, where, views, no_ingest):
+            if not json and not quiet:
+                _conclude(ledger, only, 0, 0)
+            return failed, session
         from spark_jobs.run import run
 
-        wanted = names_of(engine, views, "view")
+        engine = make_engine(ledger, definitions, where, session, alone=quiet)
+        live = Live(lambda: engine.definitions.graph())
+        engine.progress = live.draw
         if accept is not None:
             _accept(engine, *accept, json)
-        only = None if wanted is None else engine.definitions.graph().upstream(wanted)
         steps = given_up = 0
-        failed = _tell_damage(engine, only, json)
         if not no_ingest:
             failed += _ingest(engine, where, only, json, stop)
         if now:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
+            live.clear()
             given_up += tell_trouble(outcome, json)
             if outcome.report is None:
                 continue
@@ -72,19 +138,43 @@ def command(
             failed += len(outcome.report.failed)
             # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
             print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
-        if not json:
-            _conclude(engine, only, steps, given_up)
-        if stop.is_set():
-            raise typer.Exit(130)
-        if failed or given_up:
-            raise typer.Exit(1)
+        if not json and not quiet:
+            _conclude(ledger, only, steps, given_up)
+        return failed + given_up, engine.spark
 
 
-def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up: int) -> None:
+def _wanted(definitions: Program, views: list[str] | None) -> Collection[str] | None:
+    """These views and what they are computed from; None for everything."""
+    from partwise.cli.open_workspace import table_of
+
+    graph = definitions.graph()
+    return graph.upstream([table_of(graph, definitions, name, "view").name for name in views]) if views else None
+
+
+def _nothing_to_do(
+    ledger: Ledger, definitions: Program, where: Workspace, views: list[str] | None, no_ingest: bool
+) -> bool:
+    """Whether nothing has arrived and nothing is ready: found out without Spark, which is not even imported."""
+    import time
+
+    from partwise.definitions import Dimension, Source
+
+    only, usable = _wanted(definitions, views), definitions.usable
+    if any(step.table in usable for step in ledger.plan(time.time(), only).steps):
+        return False
+    fed = [table for table in usable.values() if isinstance(table, Source | Dimension)]
+    if no_ingest or not fed:
+        return True
+    from spark_jobs.ingest.news import has_news
+
+    return not any(has_news(ledger, where, table) for table in fed if only is None or table.name in only)
+
+
+def _conclude(ledger: Ledger, only: Collection[str] | None, steps: int, given_up: int) -> None:
     """How much was done; what failed, now or before, is still there."""
     from partwise.ledger.read.reports import failed_counts
 
-    with engine.ledger.database.reading() as r:
+    with ledger.database.reading() as r:
         left = {name: n for name, n in failed_counts(r).items() if only is None or name in only}
     nothing = "Nothing done." if given_up else "Nothing to do now." if left else "Nothing to do."
     say(f"{plural(steps, 'step')} done." if steps else nothing)
@@ -92,11 +182,11 @@ def _conclude(engine: Engine, only: Collection[str] | None, steps: int, given_up
         say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` tell more.", "red")
 
 
-def _tell_damage(engine: Engine, only: Collection[str] | None, json: bool) -> int:
+def _tell_damage(ledger: Ledger, where: Workspace, only: Collection[str] | None, json: bool) -> int:
     """Tables whose log or files are gone: no run mends them by itself, so the command that does is named."""
     from partwise.damaged import damaged
 
-    found = damaged(engine.ledger, engine.warehouse, only)
+    found = damaged(ledger, where.warehouse, only)
     for item in found:
         if json:
             print(jsons.dumps({"table": item.table, "damaged": item.found.text()}), file=sys.stderr, flush=True)
@@ -168,7 +258,15 @@ def as_json(report: Report) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "failed": {part_text(p, length): message for p, message in report.failed.items()},
         "warned": {part_text(p, length): message for p, message in report.warned.items()},
+        "repair": None if report.repair is None else asdict(report.repair),
     }
+
+
+def _repaired(report: Report) -> str:
+    """Only what is out of the ordinary: parts are recomputed unless somebody says otherwise."""
+    if report.repair is None or report.repair.by == "recompute":
+        return ""
+    return f"; repaired by {report.repair.by} ({plural(report.repair.keys, 'key')})"
 
 
 def show(report: Report) -> None:
@@ -181,7 +279,7 @@ def show(report: Report) -> None:
             what = f"{plural(report.parts.count, 'part')}, {report.changed.count} changed"
         say(
             f"  {report.table}[{spans_text(report.parts, length)}]  {what}, {plural(report.rows, 'row')}, "
-            f"{report.seconds:.1f} s: {report.reason}"
+            f"{report.seconds:.1f} s: {report.reason}{_repaired(report)}"
         )
     for message, parts in _alike(report.warned):
         say(f"  {report.table}[{spans_text(parts, length)}]  warning: {message}", "yellow")

@@ -27,6 +27,7 @@ from spark_jobs.ingest.files.rows import stored_schema
 from spark_jobs.ingest.foreign.copy import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
 from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
+from spark_jobs.ingest.news import has_news
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
@@ -68,7 +69,11 @@ def each(
     for name in wanted:
         if stop():
             return
-        if isinstance(usable[name], Source | Dimension):
+        table = usable[name]
+        if isinstance(table, Source | Dimension):
+            if not has_news(engine.ledger, workspace, table):
+                yield Ingested(name)
+                continue
             try:
                 yield patiently(partial(take_in, engine, workspace, name, settle, patience, stop))
             except Exception as why:

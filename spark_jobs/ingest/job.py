@@ -7,46 +7,23 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
 from sqlalchemy import select
 
 from partwise import storage
 from partwise.definitions import Dimension, Source
-from partwise.ledger.catalog import settled
 from partwise.ledger.read.pin import DefinitionChanged
-from partwise.ledger.records import checks as ledger_checks
-from partwise.ledger.records.checks import HeldFile
-from partwise.ledger.records.files import Intake, TakenFile, files_of, intake_of
-from partwise.ledger.runs import existing
-from partwise.ledger.schema import open_part, part
+from partwise.ledger.schema import part
 from partwise.ledger.write.commit import Content
 from partwise.ledger.write.leases import Lease
-from partwise.ledger.write.rebuilding import lost_parts
-from partwise.parts import Parts
 from partwise.storage import Handle
 from partwise.workspace import Workspace
 from spark_jobs.engine import Engine
 from spark_jobs.ingest.files.rows import NO_CONTENT, Shape
-from spark_jobs.step import read
+from spark_jobs.ingest.state import State, read_state
+from spark_jobs.step import read, small
 from spark_jobs.step.digest import digests, row_count
 from spark_jobs.step.stage import stage
-
-
-@dataclass(frozen=True)
-class State:
-    """What the ledger knows of a source."""
-
-    generation: int
-    floor: int | None
-    existing: Parts
-    opened: dict[int, Content]
-    intake: Intake
-    files: dict[str, TakenFile]
-    held: dict[str, HeldFile]
-    failing: frozenset[int]  # parts that are held back because of their checks
-    lost: Parts = field(default_factory=Parts)  # parts that existed before the table began to be made again
-
-    def is_held(self, name: str, size: int, mtime: int) -> bool:
-        return ledger_checks.is_held(self.held, self.failing, name, size, mtime)
 
 
 @dataclass
@@ -88,6 +65,13 @@ class Job:
         self.staged.append(name)
         return stage(rows, self.handle, name, expected=expected, schema=schema)  # type: ignore[arg-type]
 
+    def collect(self, rows: DataFrame) -> tuple[tuple[storage.File, ...], dict[int, str]]:
+        """The same for few rows, in one job with their digests by part."""
+        found = small.collect(rows, self.handle.schema, NO_CONTENT)
+        name = uuid.uuid4().hex[:16]
+        self.staged.append(name)
+        return small.stage(found, self.handle, name), found.digests
+
     def digests(self, files: Iterable[storage.File], schema: str | None = None) -> dict[int, str]:
         chosen = list(files)
         if not chosen:
@@ -126,27 +110,7 @@ def job(engine: Engine, workspace: Workspace, table: Source | Dimension, schema:
             engine.passed("created")
         if handle.version != (engine.ledger.current(table.name).version or 0):
             raise storage.Conflict(f"{handle.path}: somebody else made the table meanwhile")
-        yield Job(engine, workspace, table, held, read_state(engine, table.name), handle)
-
-
-def read_state(engine: Engine, name: str) -> State:
-    with engine.ledger.database.reading() as r:
-        now = settled(r, name)
-        rows = r.on.execute(
-            select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(open_part.c.table == name)
-        )
-        opened = {row.part: Content(row.rows, row.digest) for row in rows}
-        return State(
-            now.generation,
-            now.floor,
-            existing(r, name),
-            opened,
-            intake_of(r, name),
-            files_of(r, name),
-            ledger_checks.held_files(r, name),
-            frozenset(ledger_checks.failed_parts(r, name)),
-            lost_parts(r, name),
-        )
+        yield Job(engine, workspace, table, held, read_state(engine.ledger, table.name), handle)
 
 
 def reopened(work: Job) -> None:
@@ -154,4 +118,4 @@ def reopened(work: Job) -> None:
     version = work.engine.ledger.current(work.name)
     handle = work.engine.open(work.name, version)
     assert handle is not None
-    work.handle, work.state = handle, read_state(work.engine, work.name)
+    work.handle, work.state = handle, read_state(work.engine.ledger, work.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, Observation
@@ -39,6 +39,8 @@ from spark_jobs.step.stage import ROWS_PER_FILE
 _BYTES_PER_ROW = 40
 #: From so many bytes on, reading is worth more than one task.
 _WORTH_TWO_TASKS = 4 << 20
+#: Up to so many bytes rows come as Arrow, and are written without Spark.
+_SMALL = 8 << 20
 #: Spark keeps the reader of every file until its task ends: thousands in one task fill the heap.
 _FILES_PER_TASK = 500
 
@@ -274,7 +276,7 @@ def find_new(
 def place(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> Placed:
     """Stage what can be placed, set the rest aside. Raises FileFailed."""
     files, seen = stage_all(work, links, ids, limits)
-    written = work.digests(files)
+    written = work.digests(files) if seen.digests is None else seen.digests
     count = sum(int(d.partition(":")[0]) for d in written.values())
     if count != seen.rows - seen.bad:
         raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} set aside, but {count} written")
@@ -290,6 +292,7 @@ class Seen:
     bad: int = 0
     newest: int | None = None
     rounded: int = 0
+    digests: dict[int, str] | None = None  # by part, where they came with the rows
 
 
 def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> tuple[tuple[File, ...], Seen]:
@@ -302,10 +305,10 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
     def reader(layout: Layout, paths: Sequence[str]) -> DataFrame:
         return r.placed(r.read(spark, layout, paths, shape), shape, limits)
 
-    observation = Observation()
-    bad = F.col(r.WHY) != 0
     try:
-        rows = union([reader(layout, [folder]) for layout, folder in folders.items()]).observe(
+        rows = union([reader(layout, [folder]) for layout, folder in folders.items()])
+        observation, bad = Observation(), F.col(r.WHY) != 0  # only now: columns cannot be made before Spark has started
+        rows = rows.observe(
             observation,
             F.count(F.lit(1)).alias("n"),
             F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
@@ -313,7 +316,11 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
             F.max(F.when(~bad, F.col(r.WHEN))).alias("newest"),
             F.coalesce(F.sum(F.when(~bad, F.col(r.ROUNDED))), F.lit(0)).alias("rounded"),
         )
-        files = work.stage(rows.where(~bad).drop(r.WHY, r.WHEN, r.ROUNDED), expected=_expected(ids.values()))
+        good, digests = rows.where(~bad).drop(r.WHY, r.WHEN, r.ROUNDED), None
+        if isinstance(work.table, Source) and work.engine.small_rows and _size(ids.values()) <= _SMALL:
+            files, digests = work.collect(good)
+        else:
+            files = work.stage(good, expected=_expected(ids.values()))
     except SPARK_ERRORS as why:
         unchanged(ids.values())  # a file that is gone or being written again: the others go on
         raise culprit(reader, links, ids, why) from why
@@ -323,12 +330,17 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
         if kept != found["bad"]:
             raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
         work.engine.passed("set aside")
-    return files, Seen(found["n"], found["bad"], found["newest"], found["rounded"])
+    return files, Seen(found["n"], found["bad"], found["newest"], found["rounded"], digests)
 
 
-def _expected(files: object) -> int:
-    found: list[Found] = list(files)  # type: ignore[call-overload]
-    size = sum(f.look.size * (8 if f.name.endswith((".gz", ".parquet")) else 1) for f in found)
+def _size(files: Iterable[Found]) -> int:
+    """Bytes of text, roughly: packed files become more."""
+    return sum(f.look.size * (8 if f.name.endswith((".gz", ".parquet")) else 1) for f in files)
+
+
+def _expected(files: Iterable[Found]) -> int:
+    found = list(files)
+    size = _size(found)
     tasks = max(-(-len(found) // _FILES_PER_TASK), 2 if size > _WORTH_TWO_TASKS else 1)
     return max(size // _BYTES_PER_ROW, tasks * ROWS_PER_FILE)
 

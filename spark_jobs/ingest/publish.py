@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 
 from partwise import storage
 from partwise.definitions import Source
-from partwise.ledger.records.checks import decided
 from partwise.ledger.records.files import Delivery
 from partwise.ledger.write.commit import EMPTY, Content, Entry
-from partwise.parts import BadTime, Parts, parse_part, range_text
-from partwise.sources.closing import MOST_EMPTY, Closing, by_delay, by_marker
+from partwise.parts import Parts, range_text
+from partwise.sources.closing import MOST_EMPTY, Closing
 from partwise.storage import File
-from partwise.workspace import Workspace
 from spark_jobs.checks.source import checked_source, tell, warnings_of
-from spark_jobs.ingest.files.find import matches
+from spark_jobs.ingest.closing import complete_parts
 from spark_jobs.ingest.job import Job
 
 
@@ -50,7 +48,10 @@ def publish(work: Job, change: Change, close: bool = True) -> Published:
     state, source = work.state, work.table
     assert isinstance(source, Source)
     opened = {p: c for p, c in {**state.opened, **change.touched}.items() if p not in state.existing and c.rows}
-    closing = _closing(work, source, Parts.single(*opened), change.delivery) if close else Closing(Parts())
+    closing = Closing(Parts())
+    if close:
+        seen = change.delivery.watermark if change.delivery else None
+        closing = complete_parts(work.engine.ledger, work.workspace, source, state, Parts.single(*opened), seen)
     before = work.contents(change.touched)
     late = {p: c for p, c in change.touched.items() if p in state.existing}
     differs = {p: c for p, c in late.items() if before[p].digest != c.digest}
@@ -100,35 +101,3 @@ def record(work: Job, entry: Entry, adds: Sequence[File], removes: Sequence[File
     engine.ledger.commit(work.held, entry, version, engine.now(), keep=True)
     engine.passed("recorded")
     work.settle(committed=version is not None)
-
-
-def _closing(work: Job, source: Source, opened: Parts, delivery: Delivery | None) -> Closing:
-    found = _by_rule(work, source, opened, delivery)
-    with work.engine.ledger.database.reading() as r:
-        asked = Parts.single(*decided(r, work.name, "close")) - work.state.existing
-    # What was closed once is closed again, whoever or whatever closed it, as soon as the table is made again.
-    return Closing((found.parts | asked | work.state.lost) - work.state.existing, found.left)
-
-
-def _by_rule(work: Job, source: Source, opened: Parts, delivery: Delivery | None) -> Closing:
-    state, rule = work.state, source.close
-    if rule.rule == "delay":
-        seen = [m for m in (state.intake.watermark, delivery.watermark if delivery else None) if m is not None]
-        return by_delay(max(seen, default=None), rule.delay, source.part, state.existing, opened, state.floor)
-    if rule.rule == "marker":
-        marked = markers(work.workspace, rule.marker or "", source.part)
-        return by_marker(marked, state.existing, opened, state.floor)
-    return Closing(Parts())
-
-
-def markers(workspace: Workspace, pattern: str, length: int) -> Parts:
-    """Parts whose marker file is there. `{part}` is written without colons: 2026-10-03T10-05."""
-    before, _, after = workspace.locate(pattern).partition("{part}")
-    found = []
-    for path in matches(workspace, pattern.replace("{part}", "*")).values():
-        if path.startswith(before) and path.endswith(after):
-            try:
-                found.append(parse_part(path[len(before) : len(path) - len(after)], length))
-            except BadTime:
-                continue
-    return Parts.single(*found)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import count
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -52,9 +54,13 @@ class Computing:
     pin: Pin
     own: Handle | None
     made: dict[int, tuple[File, ...]] = field(default_factory=dict)
+    #: While a repair is computed: what the reference with this number in the text has to read.
+    filtered: Callable[[int, DataFrame], DataFrame] | None = None
     _handles: dict[str, Handle | None] = field(default_factory=dict)
     _views: dict[tuple[str, Range | None, bool], str] = field(default_factory=dict)
     _kept: list[str] = field(default_factory=list)
+    _memory: dict[int, Any] = field(default_factory=dict)  # tables of Arrow
+    _asked: tuple[int, DataFrame] | None = None  # the part whose query was analysed for its schema
 
     @property
     def view(self) -> Runnable:
@@ -64,14 +70,30 @@ class Computing:
 
     def rows(self, j: int) -> DataFrame:
         """The result of part j with its part columns, not yet computed. Raises QueryFailed."""
+        return with_part(self.result(j), j, self.pin.table.length)
+
+    def first_schema(self) -> str:
+        """The schema of the table by this query: INITIALIZE gives it, if there is one. Raises QueryFailed, BadSchema."""
+        j = self.pin.start if self.view.initialize else self.pin.due.first
+        found = self.result(j)
+        if not self.pin.table.self_references:
+            self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
+        fields = [*schemas.part_fields(), *json.loads(found.schema.json())["fields"]]
+        return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+
+    def result(self, j: int) -> DataFrame:
+        """The result of part j without part columns, not yet computed. Raises QueryFailed."""
+        if self._asked is not None and self._asked[0] == j and self.filtered is None:
+            analysed, self._asked = self._asked[1], None
+            return analysed
         statement = self.statement(j)
         text, found = statement.text, statement.found
-        if (fast := self._fast(j)) is not None:
+        if self.filtered is None and (fast := self._fast(j)) is not None:
             text, found = fast, _found(fast)
         try:
             named = _NAMED.search(text) is not None
-            rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named), found=found))
-            return with_part(rows.drop(*PART_COLUMNS) if named else rows, j, self.pin.table.length)
+            rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named, found), found=found))
+            return rows.drop(*PART_COLUMNS) if named else rows
         except SPARK_ERRORS as why:
             raise QueryFailed(explained(why, statement.placed)) from why
 
@@ -87,8 +109,8 @@ class Computing:
         """Whether no group has two rows in the part; None if only trying tells."""
         if self.view.unique_update is None:
             return None
-        read_by = next(f for f in _found(self.view.unique_update).parts if self._spelled(f.table) in self.pin.inputs)
-        handle = self._handle(self._spelled(read_by.table))
+        read_by = next(f for f in _found(self.view.unique_update).parts if self.spelled(f.table) in self.pin.inputs)
+        handle = self.handle(self.spelled(read_by.table))
         if handle is None or read_by.reference is None:
             return None
         return unique(handle, Parts.of(read_by.reference.requires(j)), self.view.unique_by)
@@ -119,8 +141,8 @@ class Computing:
         """The result of many parts, from the update query rewritten for them. Raises what Spark raises."""
         named = _NAMED.search(lifted.text) is not None
         names = {PARTS: self._keep(self.engine.spark.sql(_listed(parts)))}
-        for item in lifted.inputs:
-            rows = self._spread(item.table, item.reference, parts, item.column or INDEX, named)
+        for at, item in enumerate(lifted.inputs):
+            rows = self._spread(item.table, item.reference, parts, item.column or INDEX, named, at)
             names[item.name] = self._keep(rows)
         return self._placed(self.engine.spark.sql(lifted.named(names)))
 
@@ -129,7 +151,7 @@ class Computing:
         named = _NAMED.search(text) is not None
 
         def name(found: FoundReference) -> str:
-            if self._spelled(found.table) == self.pin.table.name:
+            if self.spelled(found.table) == self.pin.table.name:
                 before = self._own(Range(parts.lo - 1, parts.lo - 1))
                 return self._keep(before.drop(*HIDDEN))
             return self._keep(self._spread(found.table, found.reference, Parts.of(parts), INDEX, named))
@@ -144,7 +166,7 @@ class Computing:
         def name(found: FoundReference) -> str:
             reference = found.reference
             wanted = None if reference is None else Parts.of((reference.lo.at(first), reference.hi.at(last)))
-            return self._keep(self._input(self._spelled(found.table), wanted).drop("_file"))
+            return self._keep(self._input(self.spelled(found.table), wanted).drop("_file"))
 
         text = splice(text, name, found=_found(text)).replace(FIRST, f"{first}L").replace(LAST, f"{last}L")
         return self._placed(self.engine.spark.sql(text).where(read.in_parts(parts, INDEX)))
@@ -156,13 +178,15 @@ class Computing:
         stamp = f"timestamp_seconds({INDEX} * {self.pin.table.length}L) AS {schemas.PART_TIMESTAMP}"
         return rows.selectExpr(f"{INDEX} AS {schemas.PART}", stamp, *content)
 
-    def _spread(self, table: str, reference: Reference | None, parts: Parts, column: str, named: bool) -> DataFrame:
+    def _spread(
+        self, table: str, reference: Reference | None, parts: Parts, column: str, named: bool, occurrence: int = -1
+    ) -> DataFrame:
         """Rows of an input, each once for every part that reads it, which it has as its last column."""
         hidden = HIDDEN[2 if named else 0 :]
         if reference is None:
-            return self._input(self._spelled(table), None).drop(*hidden)
+            return self._input(self.spelled(table), None, occurrence).drop(*hidden)
         spans = [(reference.lo.at(lo), reference.hi.at(hi)) for lo, hi in parts.ranges]
-        rows, way = self._input(self._spelled(table), Parts.of(*spans)), spread(reference)
+        rows, way = self._input(self.spelled(table), Parts.of(*spans), occurrence), spread(reference)
         rows = rows.where(way.where) if way.gaps else rows
         rows = rows.selectExpr("*", way.column(column)).where(read.in_parts(parts, column))
         return rows.drop(*hidden)
@@ -178,9 +202,15 @@ class Computing:
         view = self.view
         return view.initialize if j == self.pin.start and view.initialize is not None else view.update
 
-    def _name(self, found: FoundReference, j: int, named: bool) -> str:
+    def _name(self, found: FoundReference, j: int, named: bool, among: FoundReferences) -> str:
         """A temporary view with exactly the rows that a reference means."""
-        table = self._spelled(found.table)
+        if self.filtered is not None:
+            wanted = None if found.reference is None else Parts.of(found.reference.requires(j))
+            rows = self._input(self.spelled(found.table), wanted, among.tables.index(found))
+            # What a repair reads instead may be that of several parts.
+            rows = rows if wanted is None else rows.where(read.in_parts(wanted))
+            return self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
+        table = self.spelled(found.table)
         span = None if found.reference is None else found.reference.requires(j)
         own = table == self.pin.table.name
         key = (table, span, named)
@@ -190,32 +220,46 @@ class Computing:
             self._views[key] = self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
         return self._views[key]
 
-    def _spelled(self, name: str) -> str:
+    def spelled(self, name: str) -> str:
         known = (*self.pin.inputs, self.pin.table.name)
         return next(k for k in known if k.lower() == name.lower())
 
-    def _handle(self, table: str) -> Handle | None:
+    def handle(self, table: str) -> Handle | None:
         if table not in self._handles:
             self._handles[table] = self.engine.open(table, self.pin.inputs[table])
         return self._handles[table]
 
-    def _input(self, table: str, wanted: Parts | None) -> DataFrame:
-        handle = self._handle(table)
+    def _input(self, table: str, wanted: Parts | None, occurrence: int = -1) -> DataFrame:
+        handle = self.handle(table)
         if handle is None:
             raise QueryFailed(f"{table} has no content yet")
-        return read.parts(self.engine.spark, handle, wanted)
+        rows = read.parts(self.engine.spark, handle, wanted)
+        return rows if self.filtered is None else self.filtered(occurrence, rows)
+
+    def remember(self, j: int, rows: Any) -> None:
+        """Part j of the view itself as Arrow, for the parts that read it, until its file is written."""
+        self._memory[j] = rows
+
+    def staged(self, parts: Iterable[int], files: tuple[File, ...]) -> None:
+        """These parts are in these files now."""
+        for j in parts:
+            self.made[j] = files
+            self._memory.pop(j, None)
 
     def _own(self, span: Range) -> DataFrame:
-        """Earlier parts of the view: those of this step as staged, others as pinned, none before its start."""
+        """Earlier parts of the view: those of this step as computed, others as pinned, none before its start."""
         assert self.own is not None
-        wanted = Parts.of((max(span.lo, self.pin.start), span.hi))
+        spark, wanted = self.engine.spark, Parts.of((max(span.lo, self.pin.start), span.hi))
         fresh = Parts.single(*(p for p in self.made if p in wanted))
-        rows = read.parts(self.engine.spark, self.own, wanted - fresh)
-        files = dict.fromkeys(file for p in fresh for file in self.made[p])
-        if not files:
-            return rows
-        # What was staged together with these parts may hold others.
-        return rows.unionByName(read.staged(self.engine.spark, self.own, files).where(read.in_parts(fresh)))
+        kept = Parts.single(*(p for p in self._memory if p in wanted))
+        filled = [table for p in kept if (table := self._memory[p]).num_rows]
+        frames = [read.from_arrow(spark, filled)] if filled else []
+        if (rest := wanted - fresh - kept) or not frames:
+            frames.append(read.parts(spark, self.own, rest))
+        if files := dict.fromkeys(file for p in fresh for file in self.made[p]):
+            # What was staged together with these parts may hold others.
+            frames.append(read.staged(spark, self.own, files).where(read.in_parts(fresh)))
+        return read.union(frames)
 
     def close(self) -> None:
         for name in self._kept:

@@ -3,7 +3,7 @@
     no self-reference   the update query lifted to many parts; what cannot be lifted, a union of part queries
     pairs               one join of rows that are near enough (`single_pass`)
     generated helpers   one pass over the keys, part after part (`single_pass`)
-    written ones        part after part
+    written ones        part after part, in memory where they are small (`chain`)
 
 What fails together is tried again in smaller lots, down to single parts: only the bad ones fail.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -21,7 +21,9 @@ from sqlalchemy import bindparam, select
 
 from partwise.compile.many_parts import Lifted, NotLiftable, lift
 from partwise.ledger.schema import part
+from partwise.ledger.write.commit import Content
 from partwise.parts import Parts, Range
+from partwise.plan.pace import Pace
 from partwise.plan.walk import Walk
 from partwise.storage import schema as schemas
 from spark_jobs.retry import SPARK_ERRORS, message_of
@@ -36,12 +38,17 @@ TOGETHER = 20
 _FEW = 4
 #: So many parts in a row are worth a single pass.
 _ROW = 3
+#: A single pass goes so many parts beyond what is due, and each time so many times further.
+_FIRST_BEYOND = 8
+_FURTHER = 4
 
 _ROWS = (
     select(part.c.part, part.c.rows)
     .where(part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b")))
     .order_by(part.c.part)
 )
+
+_NEWEST = select(part.c.rows).where(part.c.table == bindparam("t")).order_by(part.c.part.desc()).limit(3)
 
 
 class NotTogether(Exception):
@@ -54,9 +61,13 @@ class Many:
     lifted: Lifted | None = None
     single_pass: str | None = None
     alone: bool = False
+    pace: Pace = field(default_factory=Pace)
+    _beyond: int = _FIRST_BEYOND
     _rows: dict[str, _Rows] = field(default_factory=dict)
+    _own_rows: list[int] | None = None
 
     def __post_init__(self) -> None:
+        self.pace = Pace(self.computing.engine.step_seconds)
         view, table = self.computing.view, self.computing.pin.table
         self.alone = bool(table.self_references)
         if self.alone:
@@ -70,21 +81,43 @@ class Many:
 
     def take(self, walk: Walk) -> list[int]:
         """The next parts for one query; none at the end."""
-        found: list[int] = []
-        pin, limit, rows = self.computing.pin, self._most(), 0
+        if self.alone:
+            return self._take_alone(walk)
+        engine = self.computing.engine
+        limit = self.pace.most_parts(engine.most_parts if self.lifted else TOGETHER)
+        most_rows, found, rows = self.pace.most_rows(engine.most_rows), list[int](), 0
         for j in walk:
             found.append(j)
             rows += self._weight(j) if limit > 1 else 0
-            if len(found) >= limit or rows >= self.computing.engine.most_rows:
-                break
-            if self.alone and (j == pin.start or j + 1 not in pin.due):
+            if len(found) >= limit or rows >= most_rows:
                 break
         return found
 
-    def _most(self) -> int:
-        if self.alone:
-            return self.computing.engine.most_parts if self.single_pass else 1
-        return self.computing.engine.most_parts if self.lifted else TOGETHER
+    def _take_alone(self, walk: Walk) -> list[int]:
+        """One part, or many in a row for a single pass: all that are due, and beyond them more and more each time.
+
+        A repair changes an unknown number of the parts that follow: what a pass computes in vain is found unchanged.
+        """
+        first = next(walk, None)
+        if first is None:
+            return []
+        pin, engine = self.computing.pin, self.computing.engine
+        if self.single_pass is None or first == pin.start:
+            return [first]
+        following = next((span.hi for span in pin.due.ranges if span.lo <= first <= span.hi), first) - first
+        most = self.pace.most_parts(engine.most_parts)
+        more = walk.ahead(min(max(following, self._beyond - 1), most - 1))
+        if len(more) + 1 < _ROW:
+            walk.back(len(more))
+            return [first]
+        self._beyond *= _FURTHER
+        return [first, *more]
+
+    def chains(self, parts: list[int]) -> bool:
+        """Whether this part, and those that follow it, may be computed one after the other in memory."""
+        view, pin = self.computing.view, self.computing.pin
+        plain = self.alone and self.single_pass is None and not view.checks and view.fast_update is None
+        return plain and len(parts) == 1 and parts[0] != pin.start and self.is_small(parts)
 
     def rows(self, parts: list[int]) -> DataFrame:
         """The result of these parts. Raises what Spark raises, QueryFailed or NotTogether."""
@@ -133,16 +166,32 @@ class Many:
 
     def smaller(self, parts: list[int]) -> Iterator[list[int]]:
         """What failed together, in lots that are tried again."""
-        if self.alone:
-            self.single_pass = None
-            size = 1
-        elif self.lifted is None and len(parts) > TOGETHER:
+        if self.lifted is None and len(parts) > TOGETHER:
             size = TOGETHER
         else:
             size = 1 if self.lifted is None or len(parts) <= _FEW else -(-len(parts) // 2)
         yield from (parts[at : at + size] for at in range(0, len(parts), size))
 
-    # -- how many rows a part reads
+    # -- how many rows a part reads, and gives
+
+    def is_small(self, parts: list[int]) -> bool:
+        """Whether the result of these parts is probably small: as those before, or else by the rows that they read."""
+        limit = self.computing.engine.small_rows
+        if not limit:
+            return False
+        usual = self._usual()
+        return (sum(map(self._weight, parts)) if usual is None else len(parts) * usual) <= limit
+
+    def saw(self, contents: Iterable[Content]) -> None:
+        """What parts of this step hold: the next ones will be about as large."""
+        self._own_rows = [max((content.rows for content in contents), default=0)]
+
+    def _usual(self) -> int | None:
+        """Rows of the view's newest parts; None before there are any."""
+        if self._own_rows is None:
+            with self.computing.engine.ledger.database.reading() as r:
+                self._own_rows = list(r.on.execute(_NEWEST, {"t": self.computing.pin.table.name}).scalars())
+        return max(self._own_rows, default=None)
 
     def _weight(self, j: int) -> int:
         """Rows that are read for part j, by the ledger's counts."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,8 +27,10 @@ def parts(spark: SparkSession, handle: Handle, wanted: Parts | None = None) -> D
     """The rows of these parts (all by default) in the version of the handle, for tables that we write."""
     chosen = handle.files if wanted is None else handle.files_of(wanted)
     found = files(spark, handle, chosen)
-    if wanted is not None:
-        found = found.where(in_parts(wanted) if wanted else F.lit(False))
+    # No condition where there is nothing to leave out: with the part's number in it, Spark would compile the query anew
+    # for every part.
+    if wanted is not None and not all(file.only_holds(wanted) for file in chosen):
+        found = found.where(in_parts(wanted))
     return _together(found, chosen)
 
 
@@ -58,6 +61,13 @@ def uris(spark: SparkSession, handle: Handle, chosen: Iterable[File]) -> list[st
 def foreign(spark: SparkSession, path: str, version: int) -> DataFrame:
     """A table that others write, which may use any feature that Delta has."""
     return spark.read.format("delta").option("versionAsOf", version).load(spark_path(path))
+
+
+def from_arrow(spark: SparkSession, tables: Sequence[Any]) -> DataFrame:
+    """Rows that are in memory, with the columns of the tables."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    return spark.createDataFrame(pa.concat_tables(tables)).coalesce(1)
 
 
 def in_parts(wanted: Parts, column: str = schemas.PART) -> Column:

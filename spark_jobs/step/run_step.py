@@ -8,11 +8,10 @@ an orphan that the next step adopts.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from dataclasses import dataclass, field, replace
-
-from pyspark.sql import DataFrame
 
 from partwise import storage
 from partwise.checks.results import Checked
@@ -25,13 +24,20 @@ from partwise.storage import File
 from partwise.storage import schema as schemas
 from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
-from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure
-from spark_jobs.step import read
-from spark_jobs.step.compute import Computing, QueryFailed, explained, schema_of
+from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure, message_of
+from spark_jobs.step import read, small
+from spark_jobs.step.by_keys import Repairs, Touching
+from spark_jobs.step.by_merging import CannotMerge
+from spark_jobs.step.chain import follow
+from spark_jobs.step.compute import Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
+from spark_jobs.step.patch import Patch, Repaired, check_copies, make_patch, repaired_by, survivors
+from spark_jobs.step.progress import Progress
 from spark_jobs.step.settle import settle
 from spark_jobs.step.stage import stage
+
+log = logging.getLogger("partwise.step")
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Report:
     seconds: float
     failed: dict[int, str] = field(default_factory=dict)
     warned: dict[int, str] = field(default_factory=dict)
+    repair: Repaired | None = None
 
 
 @dataclass
@@ -59,6 +66,8 @@ class Work:
     failed: dict[int, str] = field(default_factory=dict)
     checked: dict[int, Checked] = field(default_factory=dict)
     certain: set[int] = field(default_factory=set)  # parts that fail in the same way however often they are tried
+    patches: dict[str, Patch] = field(default_factory=dict)  # tries that hold only rows that replace others
+    copied: int = 0
 
 
 def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
@@ -95,7 +104,7 @@ def _has_its_table(computing: Computing, held: Lease) -> bool:
     INITIALIZE gives the columns and their types, if there is one; UPDATE must fit them.
     """
     engine, pin, own = computing.engine, computing.pin, computing.own
-    wanted = schema_of(computing.rows(pin.start if computing.view.initialize else pin.due.first))
+    wanted = computing.first_schema()
     if own is None:
         computing.own = storage.create(engine.path(pin.table.name, pin.own.generation), wanted, name=pin.table.name)
         engine.passed("made")
@@ -110,7 +119,8 @@ def _has_its_table(computing: Computing, held: Lease) -> bool:
 
 def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
     pin, work = computing.pin, Work()
-    _compute(computing, work)
+    with Progress(computing.engine, held, pin, computing.engine.now()).noted() as progress:
+        _compute(computing, work, progress)
     _tell_failures(computing, held, work)
     changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
     if work.contents:
@@ -137,25 +147,58 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     rows, parts = sum(content.rows for content in work.contents.values()), Parts.single(*work.contents)
     table, reason = computing.pin.table, computing.pin.reason
     warned = {j: found.message() for j, found in work.checked.items() if found.outcome == "warned"}
-    return Report(table.name, table.length, parts, changed, rows, reason, time.monotonic() - began, work.failed, warned)
+    took = time.monotonic() - began
+    repair = repaired_by(computing, work.contents, work.patches.values(), work.copied)
+    return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair)
 
 
-def _compute(computing: Computing, work: Work) -> None:
-    """Compute part after part, or many in one job where that can be done."""
-    many, walk = Many(computing), computing.pin.walk()
-    while parts := many.take(walk):
-        _try(computing, many, work, walk, parts)
+def _compute(computing: Computing, work: Work, progress: Progress) -> None:
+    """Compute part after part, or many in one job where that can be done, until it is time to publish.
+
+    What is not computed by then stays due: the next step goes on with it.
+    """
+    many, walk, repairs = Many(computing), computing.pin.walk(), Repairs(computing)
+    while not many.pace.over and (parts := many.take(walk)):
+        began = time.monotonic()
+        count = len(parts)
+        if many.chains(parts):
+            count, parts = _chain(computing, many, work, walk, parts[0], progress)
+        if parts:
+            touching = repairs.touching(parts)
+            if touching is None or not _patched(computing, many, work, touching):
+                _try(computing, many, work, walk, parts)
+            progress.came(len(parts))
         for j in parts:
             if j in work.checked and not work.checked[j].published:
                 walk.failed(j)
             elif j in work.contents and not computing.pin.same(j, work.contents[j]):
                 walk.changed(j)
+        many.pace.took(count, time.monotonic() - began)
+
+
+def _chain(
+    computing: Computing, many: Many, work: Work, walk: Walk, first: int, progress: Progress
+) -> tuple[int, list[int]]:
+    """Compute this part and those that follow it in memory. Returns how many, and the one that is left to be tried."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    until, most = time.monotonic() + many.pace.seconds, engine.most_parts
+    chain = follow(computing, walk, first, until, most, progress)
+    if chain.contents:
+        name = _new_name()
+        files = small.stage(chain.collected, handle, name)
+        engine.passed("staged")
+        work.files[name], work.holds[name] = files, Parts.single(*chain.contents)
+        work.contents |= chain.contents
+        computing.staged(chain.contents, files)
+        many.saw(chain.contents.values())
+    return len(chain.contents) or 1, [] if chain.stopped_at is None else [chain.stopped_at]
 
 
 def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[int]) -> None:
     """Stage these parts; what fails together is tried again in smaller lots, so that only the bad parts fail."""
     try:
-        _stage(computing, work, parts, many.rows(parts))
+        _stage(computing, many, work, parts)
         return
     except NotTogether:
         pass
@@ -168,11 +211,14 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
             else:
                 _failed(computing, work, walk, parts[0], why)
             return
+    if many.alone:
+        # From here on one by one, as the walk hands them out: some may not be wanted, or need one that fails.
+        many.single_pass = None
+        walk.back(len(parts) - 1)
+        _try(computing, many, work, walk, parts[:1])
+        return
     for lot in many.smaller(parts):
-        if many.alone and any(j in work.failed for j in parts):
-            walk.failed(lot[0])  # it needs the one that failed
-        else:
-            _try(computing, many, work, walk, lot)
+        _try(computing, many, work, walk, lot)
 
 
 def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:
@@ -183,18 +229,15 @@ def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception
     walk.failed(j)
 
 
-def _stage(computing: Computing, work: Work, parts: list[int], rows: DataFrame) -> None:
+def _stage(computing: Computing, many: Many, work: Work, parts: list[int]) -> None:
     engine, handle = computing.engine, computing.own
     assert handle is not None
     name = _new_name()
     try:
-        files = stage(rows, handle, name)
-        engine.passed("staged")
-        staged = read.staged(engine.spark, handle, files)
-        found = digests(staged, handle.schema, leave_out=computing.view.sketches)
+        files, found = _written(computing, many, parts, name)
         engine.passed("digested")
         contents = {j: Content(row_count(digest := found.get(j, EMPTY)), digest) for j in parts}
-        checked = checked_view(computing, staged, contents, work.contents)
+        checked = _checked(computing, files, contents, work)
         engine.passed("checked")
         bad = Parts.single(*(j for j, result in checked.items() if not result.published))
         if bad and bad.count < len(parts):
@@ -209,9 +252,73 @@ def _stage(computing: Computing, work: Work, parts: list[int], rows: DataFrame) 
         storage.discard(handle.path, name)
         return
     work.files[name], work.holds[name] = files, Parts.single(*parts) - bad
-    for j in work.holds[name]:
-        work.contents[j] = contents[j]
-        computing.made[j] = files
+    work.contents |= {j: contents[j] for j in work.holds[name]}
+    computing.staged(work.holds[name], files)
+    many.saw(contents.values())
+
+
+def _written(computing: Computing, many: Many, parts: list[int], name: str) -> tuple[tuple[File, ...], dict[int, str]]:
+    """Compute these parts and stage them under this name. Returns the files, and the digests of parts with rows."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    hidden = computing.view.sketches
+    if many.is_small(parts):
+        try:
+            collected = _collected(computing, many, parts, handle.schema)
+        except SPARK_ERRORS as why:
+            if not small.too_large(why):
+                raise
+        else:
+            files = small.stage(collected, handle, name)
+            engine.passed("staged")
+            return files, collected.digests
+    files = stage(many.rows(parts), handle, name)
+    engine.passed("staged")
+    return files, digests(read.staged(engine.spark, handle, files), handle.schema, leave_out=hidden)
+
+
+def _collected(computing: Computing, many: Many, parts: list[int], schema: str) -> small.Collected:
+    hidden = computing.view.sketches
+    if len(parts) > 1:
+        return small.collect(many.rows(parts), schema, hidden)
+    return small.collect(computing.result(parts[0]), schema, hidden, parts[0], computing.pin.table.length)
+
+
+def _checked(
+    computing: Computing, files: tuple[File, ...], contents: dict[int, Content], work: Work
+) -> dict[int, Checked]:
+    """What the checks of the view find in the staged rows; most views have none."""
+    if not computing.view.checks:
+        return {}
+    assert computing.own is not None
+    staged = read.staged(computing.engine.spark, computing.own, files)
+    return checked_view(computing, staged, contents, work.contents)
+
+
+def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -> bool:
+    """Compute only rows of the touched keys. False: it cannot be done, or failed in a way that the whole parts may tell better."""
+    engine, handle = computing.engine, computing.own
+    assert handle is not None
+    name = _new_name()
+    try:
+        patch = make_patch(computing, many, touching, name)
+        engine.passed("digested")
+        checked = checked_view(computing, patch.content, patch.contents, work.contents)
+        engine.passed("checked")
+    except (*SPARK_ERRORS, QueryFailed, NotTogether, CannotMerge, storage.BadSchema) as why:
+        storage.discard(handle.path, name)
+        if is_infrastructure(why):
+            raise
+        log.info("%s is computed again: %s", computing.view.name, message_of(why).partition("\n")[0])
+        return False
+    if any(not result.published for result in checked.values()):
+        storage.discard(handle.path, name)
+        return False  # the usual way keeps the bad parts out of what is published
+    work.checked |= checked
+    work.contents |= patch.contents
+    work.patches[name] = patch
+    work.files[name], work.holds[name] = patch.files, touching.parts
+    return True
 
 
 def _without(computing: Computing, name: str, files: tuple[File, ...], bad: Parts) -> tuple[str, tuple[File, ...]]:
@@ -234,20 +341,27 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
     engine, handle = computing.engine, computing.own
     assert handle is not None
     entry, version = computing.pin.entry(work.contents), None
+    if keys := sum(patch.touching.keys.count for patch in work.patches.values()):
+        how = f"{keys} {'key' if keys == 1 else 'keys'}"
+        merged = all(patch.touching.merging is not None for patch in work.patches.values())
+        entry = replace(entry, reason=f"{entry.reason}; repaired by {f'merging, {how}' if merged else how}")
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)
     if changed:
-        replaced = Parts.of(*(span for name in used for span in work.holds[name].ranges))
+        patches = [work.patches[name] for name in used if name in work.patches]
+        replaced = Parts.of(*(s for name in used if name not in work.patches for s in work.holds[name].ranges))
         plan = storage.rewrite(handle, replaced)
         adds = [file for name in used for file in work.files[name]]
-        kept = read.survivors(engine.spark, handle, plan)
+        removed, kept = survivors(engine.spark, handle, plan, replaced, patches)
         if kept is not None:
             name = _new_name()
-            adds += stage(kept, handle, name)
+            copied = stage(kept, handle, name)
+            work.copied = check_copies(computing, removed, copied, replaced, patches)
+            adds += copied
             used.add(name)
         engine.passed("ready")
-        version = storage.commit(handle, adds, plan.removed, {"kind": "step", "entry": entry.to_json()})
+        version = storage.commit(handle, adds, removed, {"kind": "step", "entry": entry.to_json()})
     engine.passed("committed")
     took = time.monotonic() - began
     engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)

@@ -49,7 +49,7 @@ class TestPlan:
         assert done.code == 0
         assert done.json["steps"] == done.json["blocked"] == []
         assert "total_loss" in done.json["definitions"]["added"]
-        assert [n["part"] for n in done.json["next"]] == [None] * 6
+        assert [n["part"] for n in done.json["next"]] == [None] * 7
         assert not (workspace / "ledger.db").exists()
 
     def test_late_rows_for_people(self, run: Run, late: Path) -> None:
@@ -401,3 +401,24 @@ def test_one_broken_file_does_not_stop_the_others(run: Run, built: Path) -> None
     assert found.json["definitions"]["retired"] == []
     assert "a problem in the definitions" in found.err
     assert run("status", "total_loss", "--json").json["parts"]  # as the ledger knows it
+
+
+class TestExplainRelation:
+    def test_key_repairs_and_tree(self, run: Run, workspace: Path) -> None:
+        view = run("explain", "total_loss", "--json").json["views"][0]
+        assert view["key"] == ["src"]
+        assert [(r["by"], r["possible"], r["columns"]) for r in view["repairs"]] == [
+            ("recompute", True, []),
+            ("keys", False, ["src"]),
+            ("merge", False, []),
+        ]
+        panes = run("explain", "worst_ten_minutes", "--json").json["views"][0]
+        assert [r["by"] for r in panes["repairs"] if r["possible"]] == ["recompute", "keys"]
+        join = view["tree"]["inputs"][0]
+        assert join["operator"] == "full join"
+        assert join["inputs"][0] == {
+            "operator": "read",
+            "table": "total_loss",
+            "parts": "[j-1]",
+            "carries": {"src": "`src`"},
+        }

@@ -358,3 +358,38 @@ def test_patience_ends(chain: Ledger) -> None:
     arrive(chain, {1: "later"})  # v[1] is pending again, w[1] is due since T
     assert "w" not in steps(chain.plan(T + 99))
     assert steps(chain.plan(T + 100))["w"] == Parts.single(1)
+
+
+def pasts(ledger: Ledger, table: str) -> list[tuple[list[int], int | None]]:
+    """Which due parts may be repaired from what they hold, and at which version s was read for them."""
+    held = ledger.take(table, "step", 60, T)
+    pin = ledger.pin(held, T)
+    ledger.release(held, T)
+    return [] if pin is None else [(list(past.parts), past.inputs["s"].version) for past in pin.past]
+
+
+def test_a_pin_knows_from_what_late_parts_were_computed(ledger: Ledger) -> None:
+    ledger.define(GRAPH, T)
+    arrive(ledger, {0: "a", 1: "b"}, version=0)
+    assert pasts(ledger, "v") == []  # new parts have no past
+    build(ledger, "v", version=0)
+    arrive(ledger, {0: "A"}, version=1)
+    arrive(ledger, {0: "AA", 1: "BB"}, version=2)
+    assert pasts(ledger, "v") == [([0, 1], 0)]
+    build(ledger, "v", digest="y", version=1)
+    arrive(ledger, {1: "BBB"}, version=3)
+    assert pasts(ledger, "v") == [([1], 2)]
+
+
+def test_what_people_or_definitions_made_due_has_no_past(ledger: Ledger) -> None:
+    ledger.define(GRAPH, T)
+    arrive(ledger, {0: "a", 1: "b"}, version=0)
+    build(ledger, "v", version=0)
+    with ledger.database.writing(T) as w:
+        paint(w, "v", Parts.single(0), Cause("requested"))
+    assert pasts(ledger, "v") == []
+    build(ledger, "v", version=1)
+    arrive(ledger, {0: "A"}, version=1)
+    ledger.define(Graph.of([Table("s", "source", 60, "s1"), replace(V, fingerprint="v2"), W]), T)
+    arrive(ledger, {0: "AA"}, version=2)
+    assert pasts(ledger, "v") == []

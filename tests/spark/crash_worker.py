@@ -165,7 +165,8 @@ def one_step(case: dict[str, Any], spark: Any, number: signal.Signals) -> None:
             done = take_in_files(at, spark, passed=stop)
             ended = "done" if done.files else "nothing"
         else:
-            report = run_step(Workspace(spark, at, passed=stop).engine, case["table"])
+            report = run_step(Workspace(spark, at, passed=stop, repair_by=case["repair"]).engine, case["table"])
+            assert report is None or case["repair"] in (None, report.repair and report.repair.by), report
             ended = "nothing" if report is None else "done"
     except Exception as why:
         ended = type(why).__name__
@@ -175,7 +176,7 @@ def one_step(case: dict[str, Any], spark: Any, number: signal.Signals) -> None:
 def finish(case: dict[str, Any], spark: Any) -> None:
     """What anybody does after a crash: run what is due. Then sweep, and run once more."""
     at, table = Path(case["at"]), case["table"]
-    space = Workspace(spark, at)
+    space = Workspace(spark, at, repair_by=case["repair"])
     files = [take_in_files(at, spark).files] if case["begin"] == "files" else []
     reports = run_all(space.engine, [table])
     with space.engine.leased(table):
@@ -276,7 +277,7 @@ def the_same(case: dict[str, Any], spark: Any) -> None:
     if case["begin"] == "files":
         take_in_files(Path(case["at"]), spark)
     else:
-        run_all(Workspace(spark, Path(case["at"])).engine, [case["table"]])
+        run_all(Workspace(spark, Path(case["at"]), repair_by=case["repair"]).engine, [case["table"]])
 
 
 def warm(at: Path) -> None:

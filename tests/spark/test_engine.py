@@ -211,7 +211,7 @@ def test_a_digest_that_fails_once_leaves_no_rows_twice(small: Workspace, monkeyp
 
     monkeypatch.setattr(run_step, "digests", failing)
     small.replace("m", {1: rows(4), 2: rows(5), 3: rows(6)})
-    small.run()
+    small.run(small_rows=0)  # as large results are staged and digested
     assert len(calls) == 4
     assert small.rows("v") == {p: [{"g": f"g{x}", "x": x}] for p, x in ((1, 4), (2, 5), (3, 6))}
     assert list(Path(small.engine.path("v", 0), "_staged").glob("*")) == []

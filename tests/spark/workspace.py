@@ -39,7 +39,9 @@ class Workspace:
     """`at`: the folder. Opened again (by another process, too) it goes on where it was."""
 
     def __init__(self, spark: SparkSession, at: Path, text: str | None = None, **engine: Any) -> None:
-        self.spark, self.at, self.given = spark, at, engine
+        self.spark, self.at = spark, at
+        # How many steps there are must not depend on how slow the machine is.
+        self.given = {"step_seconds": math.inf, **engine}
         at.mkdir(exist_ok=True)
         self.ledger: Ledger = open_ledger(f"sqlite:///{at / 'ledger.db'}", 0.0)
         if text is not None:

@@ -1,4 +1,4 @@
-"""Set-up in one command: virtual environment, Java, Delta's jars.
+"""Set-up in one command: virtual environment, Java, Delta's jars, an archive of Spark's classes.
 
 Each step first looks whether its result is there and sound, and only otherwise works. Nothing is trusted because a
 stamp says so: files are compared with what they should be, so a half-done or damaged set-up is noticed and repaired.
@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import classes  # noqa: E402
 import jars  # noqa: E402
 import java  # noqa: E402
 import venv_  # noqa: E402
@@ -28,7 +29,8 @@ def main() -> int:
         try:
             worked = venv_.ensure(ROOT, os.environ.get("PYTHON", ""))
             home = java.ensure(ROOT)
-            worked |= jars.ensure(ROOT, home)
+            fetched = jars.ensure(ROOT, home)
+            worked |= fetched | classes.ensure(ROOT, home, fetched)
         except Trouble as trouble:
             print(f"set-up: {trouble}", file=sys.stderr)
             return 1

@@ -12,6 +12,7 @@ from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.views.explained import Explained, explained
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say
 from partwise.compile.program import Runnable
+from partwise.compile.relations import Relation
 from partwise.parts import duration_text, part_text
 
 
@@ -25,6 +26,9 @@ def command(
     json: JsonOption = False,
 ) -> None:
     """The definition as it runs: generated helpers and SQL, what part j requires, what it feeds, strategy and why.
+
+    Also the query as a tree, with its key, which columns each reference carries, and which repairs of stale parts are
+    exact.
 
     \b
     Example:
@@ -76,6 +80,10 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     say(f"many parts at once: {item.many}")
     if everything and view.single_pass is not None:
         _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
+    if item.relation is not None:
+        _show_relation(item.relation, view.written.repair_by)
+        if item.repair:
+            say(f"  for one late row: {item.repair}")
     if item.refresh:
         say(f"refresh: {item.refresh}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
@@ -83,6 +91,26 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
     if item.example_feeds:
         say(f"  {view.name}[{part_text(item.example, length)}] feeds {', '.join(item.example_feeds)}")
+
+
+def _show_relation(relation: Relation, wanted: str) -> None:
+    """The query as a tree, and how parts that late rows touch can be repaired."""
+    from partwise.relation.show import as_lines
+
+    say(f"key: {_key_text(relation.key)}")
+    say("tree:")
+    for line in as_lines(relation.tree, relation.carried):
+        say(f"    {line}", "cyan")
+    say("repairs:" if wanted == "auto" else f"repairs (by {wanted}, as the definition says):")
+    for found in relation.repairs:
+        columns = f" of {', '.join(found.columns)}" if found.columns and found.possible else ""
+        say(f"  {found.by}{columns}: {'' if found.possible else 'no, '}{found.why}")
+
+
+def _key_text(key: tuple[str, ...] | None) -> str:
+    if key is None:
+        return "none is known"
+    return ", ".join(key) if key else "there is at most one row in a part"
 
 
 def _counts(rows: int | None, groups: int | None) -> str:
@@ -130,6 +158,19 @@ def _settled(item: Explained) -> dict[str, Any] | None:
     return {"at": moment_json(found.at), "strategy": found.strategy, "rows": found.rows, "groups": found.groups}
 
 
+def _relation_json(relation: Relation | None) -> dict[str, Any]:
+    if relation is None:
+        return {"key": None, "repairs": [], "tree": None}
+    from partwise.relation.show import as_json as tree_json
+
+    repairs = [
+        {"by": found.by, "possible": found.possible, "columns": list(found.columns), "why": found.why}
+        for found in relation.repairs
+    ]
+    key = None if relation.key is None else list(relation.key)
+    return {"key": key, "repairs": repairs, "tree": tree_json(relation.tree, relation.carried)}
+
+
 def _as_json(item: Explained) -> dict[str, Any]:
     view = item.view
     return {
@@ -152,6 +193,8 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "notes": list(item.notes),
         "many_parts": item.many,
         "updates": item.updates.name if item.updates is not None else None,
+        **_relation_json(item.relation),
+        "repair": item.repair or None,
         "refresh": item.refresh or None,
         "example": {
             "part": part_text(item.example, view.part),

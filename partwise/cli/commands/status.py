@@ -13,6 +13,7 @@ from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
 from partwise.cli.views.part_state import too_early
+from partwise.cli.views.running import running_json, running_lines, show_running
 from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
 
@@ -32,6 +33,7 @@ def command(
     helpers: HelpersOption = False,
     parts: Annotated[str | None, typer.Option("--range", metavar="A..B", help="Only these parts of TABLE.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many parts of TABLE, newest first.")] = 20,
+    running: Annotated[bool, typer.Option("--running", help="Only the steps that run now.")] = False,
     json: JsonOption = False,
     browse: OpenOption = False,
 ) -> None:
@@ -44,16 +46,22 @@ def command(
     Example:
       partwise status
       partwise status measurements --range 2026-10-03T10:00..2026-10-03T10:30
+      partwise status --running
     """
     from partwise.ledger.read import reports
 
     if name is None and parts is not None:
         raise wrong_use("--range is for one table: partwise status TABLE --range A..B.")
+    if name is not None and running:
+        raise wrong_use("--running shows the steps of all tables: partwise status --running.")
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
         if name is None and browse:
             open_page(where)
+            return
+        if name is None and running:
+            show_running(snapshot, json, where.settings.timezone)
             return
         if name is None:
             _all(where, snapshot, helpers, json, where.settings.timezone)
@@ -81,16 +89,13 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
     shown = [row for row in everything if helpers or row.table.helper_of is None]
     broken, again = _condition(where)
     if json:
-        as_json(
-            {
-                "tables": [
-                    _table_json(row)
-                    | {"next": _next_json(snapshot, row.table)}
-                    | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
-                    for row in shown
-                ]
-            }
-        )
+        tables = [
+            _table_json(row)
+            | {"next": _next_json(snapshot, row.table)}
+            | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
+            for row in shown
+        ]
+        as_json({"tables": tables, "running": running_json(snapshot)})
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]
@@ -101,6 +106,8 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
         say(f"{name}: {what}; `partwise rebuild {name}` makes it again.", "red")
     for name, count in again.items():
         say(f"{name} is being made again, {plural(count, 'part')} left; `partwise rebuild {name}` goes on.", "yellow")
+    for line in running_lines(snapshot, zone):
+        say(line, "bold")
     for note in _notes(everything):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):

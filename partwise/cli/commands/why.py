@@ -14,6 +14,7 @@ from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits
 from partwise.cli.views.page_link import OpenOption, open_page
 from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence, stuck
+from partwise.cli.views.running import computed_now
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.parts import FOREVER, Parts, part_text, range_text
 from partwise.plan.next import parts_text
@@ -57,6 +58,7 @@ def command(
             return
         known = history(snapshot, found.name, p)
         told = sentence(snapshot.graph, known, where.settings.timezone)
+        told += computed_now(snapshot, found.name, p)
         told += behind(snapshot, known.lacks) + as_it_was(snapshot.graph, known.held)
         told += stuck(snapshot, found, known.state)
         told += mixture_text(snapshot.graph, known)

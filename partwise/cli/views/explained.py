@@ -14,6 +14,7 @@ from partwise.tables import Graph, Input
 
 if TYPE_CHECKING:
     from partwise.compile import Choice
+    from partwise.compile.relations import Relation, Relations
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.ledger.records.strategies import Settlement
     from partwise.relation.update_class import Classified
@@ -46,6 +47,8 @@ class Explained:
     notes: tuple[str, ...] = ()
     many: str = ""
     updates: Classified | None = None  # of the view as its author wrote it
+    relation: Relation | None = None
+    repair: str = ""  # what would be chosen for one late row, and why
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
@@ -55,14 +58,38 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
     served = graph[name].helper_of or name
     names = [n for n in graph.order if n == served or graph[n].helper_of == served]
     answer = _answer(snapshot, program, served)
+    relations = _relations(program)
     found = []
     for each in names if graph[name].helper_of is None else [name]:
         view = program.usable.get(each)
         if isinstance(view, Runnable):
             # A helper is judged with the view that it serves.
             updates = _updates(program, each) if each == served else None
-            found.append(_explain(snapshot, view, part, now, answer if each == served else None, updates))
+            item = _explain(snapshot, view, part, now, answer if each == served else None, updates)
+            relation = relations.of(view)
+            chosen = _repair(snapshot, view, relation, item.example)
+            found.append(replace(item, relation=relation, repair=chosen))
     return found
+
+
+def _repair(snapshot: Snapshot, view: Runnable, relation: Relation, part: int) -> str:
+    from partwise.choose.repair import foreseen
+    from partwise.ledger.records.strategies import usual_rows
+
+    def usual(name: str) -> int | None:
+        table = next((t for t in snapshot.graph.tables if t.lower() == name.lower()), name)
+        return usual_rows(snapshot.r, table)
+
+    if relation.begins:
+        return ""
+    found = foreseen(relation, usual, view.name, part, view.written.repair_by)
+    return "" if found is None else f"{found.by}: {found.why}"
+
+
+def _relations(program: Program) -> Relations:
+    from partwise.compile.relations import Relations
+
+    return Relations(program)
 
 
 def _updates(program: Program, name: str) -> Classified | None:

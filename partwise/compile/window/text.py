@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from partwise.compile.model import GeneratedView
 from partwise.compile.select import Key
+from partwise.compile.single_pass import counted_up
 from partwise.compile.window.plan import WindowPlan, window
 from partwise.parts import Bound, Reference
 from partwise.sql.calls import Call
@@ -98,6 +99,7 @@ def age_view(plan: WindowPlan, first: str, later: str) -> GeneratedView:
         update,
         initialize,
         comment="how many panes there are, up to a whole window",
+        single_pass=counted_up(name, plan.panes),
         reaches=window(plan.panes, plan.per_slide).lo,
     )
 

@@ -157,6 +157,20 @@ class LateRule(_Strict):
     )
 
 
+class RepairRule(_Strict):
+    """What happens when late data make parts stale, and how they are repaired."""
+
+    when: Literal["automatic", "manual"] = Field(
+        "automatic", description="Repair at once, or wait for `partwise backfill`."
+    )
+    by: Literal["auto", "recompute", "keys", "merge"] = Field(
+        "auto",
+        description="`recompute` the part; compute the rows of the touched `keys` again; `merge` the changed rows into the "
+        "part; or `auto`, whichever costs least. One that is not exact for the query is an error. See "
+        "[repairs](../repairs.md).",
+    )
+
+
 class RefreshRule(_Strict):
     """When parts that are ready are computed. Without it: at once."""
 
@@ -192,6 +206,9 @@ class RefreshRule(_Strict):
 
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
 _Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
+_Repair = Annotated[
+    Annotated[Literal["automatic", "manual"], Tag("text")] | Annotated[RepairRule, Tag("map")], Discriminator(_shape)
+]
 _Files = Annotated[Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")], Discriminator(_shape)]
 _Checks: Any = Field(
     default_factory=list,
@@ -333,9 +350,10 @@ class ViewDocument(_Strict):
         "`partwise explain` shows what it is.",
     )
     keep: Duration | None = Field(None, description="Parts older than this are removed. Default: all are kept.")
-    repair: Literal["automatic", "manual"] = Field(
+    repair: _Repair = Field(
         "automatic",
-        description="What happens when late data make parts stale: recompute, or wait for `partwise backfill`.",
+        description="What happens when late data make parts stale: repair them, or wait for `partwise backfill`. Or "
+        "`{when: automatic, by: auto}`, which also says how.",
     )
     refresh: RefreshRule | None = Field(
         None,
@@ -375,4 +393,5 @@ INNER: dict[str, type[BaseModel]] = {
     "close": CloseRule,
     "late": LateRule,
     "refresh": RefreshRule,
+    "repair": RepairRule,
 }

@@ -16,8 +16,8 @@ from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.records.mixtures import mixed_parts
-from partwise.ledger.runs import existing
-from partwise.ledger.schema import part
+from partwise.ledger.runs import due_rows, existing
+from partwise.ledger.schema import part, promise, version
 from partwise.ledger.write.commit import Content, Entry, known_version
 from partwise.ledger.write.leases import Lease, check
 from partwise.parts import FOREVER, Parts
@@ -27,9 +27,18 @@ from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
 from partwise.tables import Table
 
-_DIGESTS = select(part.c.part, part.c.rows, part.c.digest).where(
+_DIGESTS = select(part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
+
+_VERSION_THEN = (
+    select(version.c.generation, version.c.version)
+    .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
+    .order_by(version.c.seq.desc())
+    .limit(1)
+)
+#: Parts that were computed at more different times than this are not repaired together.
+_MOST_PASTS = 8
 
 
 class DefinitionChanged(Exception):
@@ -45,10 +54,20 @@ class Version:
 
 
 @dataclass(frozen=True)
+class Past:
+    """Parts whose content is what today's query gave for these versions of its inputs."""
+
+    parts: Parts
+    inputs: Mapping[str, Version]
+
+
+@dataclass(frozen=True)
 class Pin:
     """What a step is to compute, and everything it may read, as of one sequence.
 
     `mixed`: of the parts that read inputs which are not up to date, those inputs.
+    `past` has the due parts that may be repaired from what they hold: changed inputs are why they are due, and what
+    these held before can still be read.
     """
 
     seq: int
@@ -61,6 +80,7 @@ class Pin:
     before: Mapping[int, Content]
     reason: str
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)
+    past: tuple[Past, ...] = ()
 
     def walk(self) -> Walk:
         return Walk(self.table, self.due, self.reach)
@@ -110,14 +130,36 @@ def pin(
             absent = reach - inputs_exist(table, look.start, reach, facts)
             reach -= absent | self_closure(table, absent, reach.last) if absent else absent
     window = due | reach
-    before = {
-        row.part: Content(row.rows, row.digest)
-        for row in r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last})
-    }
+    rows = r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last}).all()
+    before = {row.part: Content(row.rows, row.digest) for row in rows}
+    computed = {row.part: row.as_of for row in rows if row.fingerprint == table.fingerprint}
     reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
     mixed = mixed_reads(graph, facts, mixed_parts(r), table, look.start, due, reach)
-    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed)
+    past = _pasts(r, table, due, computed)
+    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
+
+
+def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) -> tuple[Past, ...]:
+    """Due parts by the sequence at which they were computed, and what was read then."""
+    spans = [(row.lo, row.hi) for row in due_rows(r, table.name, due.first, due.last) if row.cause.kind == "input"]
+    late = Parts.of(*spans) & due
+    oldest = r.on.execute(select(promise.c.seq)).scalar() or 0
+    by_sequence: dict[int, list[int]] = {}
+    for j in late:
+        if computed.get(j, -1) >= oldest:
+            by_sequence.setdefault(computed[j], []).append(j)
+    if len(by_sequence) > _MOST_PASTS:
+        return ()
+    return tuple(
+        Past(Parts.single(*parts), {name: _version_then(r, name, seq) for name in table.input_names})
+        for seq, parts in by_sequence.items()
+    )
+
+
+def _version_then(r: Reading, table: str, seq: int) -> Version:
+    row = r.on.execute(_VERSION_THEN, {"t": table, "s": seq}).one_or_none()
+    return Version(-1, None) if row is None else Version(row.generation, row.version)
 
 
 def version_of(r: Reading, table: str) -> Version:

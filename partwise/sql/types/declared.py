@@ -85,10 +85,10 @@ def bad_type(text: str) -> str | None:
     if text.startswith("array<") and text.endswith(">"):
         return bad_type(text[6:-1])
     if text.startswith("map<") and text.endswith(">"):
-        parts = _split(text[4:-1])
+        parts = split(text[4:-1])
         return next(filter(None, map(bad_type, parts)), None) if len(parts) == 2 else text
     if text.startswith("struct<") and text.endswith(">"):
-        for field in _split(text[7:-1]):
+        for field in split(text[7:-1]):
             name, _, kind = field.strip().replace(":", " ", 1).partition(" ")
             if not name or (bad := bad_type(kind)) is not None:
                 return bad if name and kind.strip() else field.strip() or text
@@ -96,7 +96,7 @@ def bad_type(text: str) -> str | None:
     return text
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """At commas outside of brackets."""
     out, depth, last = [], 0, 0
     for at, char in enumerate(text):

@@ -17,9 +17,10 @@ from partwise.sql.types.declared import DECIMALS, NUMBERS, base, scale_of
 from partwise.storage import schema as schemas
 from spark_jobs.ingest.files.find import NANOS
 from spark_jobs.ingest.files.layout import TIMES, Layout
+from spark_jobs.ingest.stored import FILE as FILE
+from spark_jobs.ingest.stored import plain_schema, stored_type
 from spark_jobs.step.read import literal
 
-FILE = "_file"
 BAD, WHY, WHEN, TEXT, LAYOUT, LINE = "__bad", "__why", "__when", "__text", "__layout", "__line"
 #: How many values of a row its declared decimals round.
 ROUNDED = "__rounded"
@@ -45,15 +46,10 @@ class Shape:
         return next((kind for n, kind in self.columns.items() if n.lower() == name.lower()), None)
 
 
-def stored_type(kind: str) -> str:
-    """A declared type as tables store it: every Delta reader knows it."""
-    if base(kind) in ("timestamp_ntz", "timestamp_ltz"):
-        return "timestamp"
-    return "string" if base(kind) in ("char", "varchar") else kind
-
-
 def stored_schema(spark: SparkSession, columns: Mapping[str, str], parts: bool) -> str:
     """The schema of the table. Raises BadSchema."""
+    if (found := plain_schema(columns, parts)) is not None:
+        return found
     named = {**(dict(schemas.PART_FIELDS) if parts else {}), **columns, FILE: "int"}
     types = ", ".join(
         f"CAST(NULL AS {schemas.sql_type(stored_type(kind))}) AS {schemas.quoted(n)}" for n, kind in named.items()

@@ -31,8 +31,9 @@ from spark_jobs.ingest.dimension import replace_content
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.find import BadFile
 from spark_jobs.ingest.files.rows import Shape
+from spark_jobs.ingest.foreign.look import Watched, look_at
 from spark_jobs.ingest.foreign.quarantine import Aside, Changed, all_aside, any_ahead, changed_aside
-from spark_jobs.ingest.foreign.watch import Vacuumed, Watched, in_time, look_at, rows_added_and_removed
+from spark_jobs.ingest.foreign.watch import Vacuumed, in_time, rows_added_and_removed
 from spark_jobs.ingest.job import Job, contents_of, shape_of
 from spark_jobs.ingest.publish import Change, publish
 from spark_jobs.ingest.result import Ingested
