@@ -8,7 +8,9 @@ RUN apt-get update \
 WORKDIR /app
 # First what the set-up is made from, so that a change in the code does not repeat it.
 COPY requirements.in requirements.txt pyproject.toml README.md LICENSE ./
+COPY requirements ./requirements
 COPY tools ./tools
+COPY spark_jobs/jars.txt ./spark_jobs/
 COPY partwise/__init__.py ./partwise/
 RUN OBJECT_STORE=1 sh tools/setup.sh && rm -rf /root/.cache
 COPY partwise ./partwise

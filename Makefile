@@ -10,7 +10,7 @@ SLOWEST = --durations=12 --durations-min=5
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # tests measure time and share the cores by themselves
-.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint format bench pictures requirements clean distclean
+.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint coverage format bench pictures requirements clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,11 +48,17 @@ test-airflow: setup
 test-slow: setup ## the tests that `make test` leaves out, minutes each: clusters, kills, the whole product
 	@$(WITH_JAVA) $(PY) -m pytest -m slow
 
-lint: setup ## format, rules, types, layers
+lint: setup ## format, rules, types, layers, the page's JavaScript
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
-	@$(PY) -m pytest -q tests/test_layers.py
+	@$(PY) -m pytest -q tests/test_layers.py tests/test_house.py
+	@sh tools/check_page.sh
+
+# Branches of the code without Spark; the numbers say where no test looks, not how good the tests are.
+coverage: setup ## which lines the tests without Spark reach; pages in coverage/
+	@$(WITH_JAVA) COVERAGE_CORE=sysmon $(PY) -m coverage run -m pytest -q -m "not spark and not airflow and not slow"
+	@$(PY) -m coverage html --quiet --directory coverage && $(PY) -m coverage report --skip-covered --sort=cover | tail -40
 
 format: setup ## rewrites the code in the project's format
 	@$(PY) -m ruff format .

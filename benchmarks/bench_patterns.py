@@ -1,13 +1,13 @@
-"""A pattern view part by part: ours against recomputing, and against the same written by hand (ViewDF, figures 6-8).
+"""A pattern view part by part: ours against recomputing, and against the same written manually (ViewDF, figures 6-8).
 
 The query is the paper's: at least four readings in a row above 10, with their number and sum. Everything reads and writes
-Parquet in one warm session. "Recomputed" looks at all rows of the last parts with window functions; "by hand" keeps its
+Parquet in one warm session. "Recomputed" looks at all rows of the last parts with window functions; "manually" keeps its
 own helper of one row per group.
 
     python benchmarks/bench_patterns.py [--rows 1000000] [--scopes 5,20,50,100] [--figures FOLDER]
 
 Goals at 1,000,000 rows, the paper's size: recomputed over 20 parts / ours >= 10, ours the same whatever the scope and the
-share of rows that qualify, ours / by hand <= 1.10 with one row per group and part.
+share of rows that qualify, ours / manually <= 1.10 with one row per group and part.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fill(tables: Tables, parts: int, rows: int, each: int, share: float) -> None
 
 @dataclass
 class Turn:
-    """One part after the other, ours and by hand in turns; both must show the same."""
+    """One part after the other, ours and manually in turns; both must show the same."""
 
     tables: Tables
     translation: Translation
@@ -109,7 +109,7 @@ class Turn:
 def run(
     spark: SparkSession, rows: int, parts: int, each: int, share: float, scopes: list[int], start: int = 0
 ) -> tuple[list[float], list[float], dict[int, float]]:
-    """Seconds of ours and by hand for every part since `start`, and of recomputing by scope."""
+    """Seconds of ours and manually for every part since `start`, and of recomputing by scope."""
     with tempfile.TemporaryDirectory() as folder:
         tables = Tables(spark, Path(folder))
         fill(tables, parts, rows, each, share)
@@ -136,7 +136,7 @@ def middle(seconds: list[float], last: int = 5) -> float:
 
 
 def in_pairs(ours: list[float], hand: list[float]) -> float:
-    """Ours / by hand: what was computed one after the other is compared, which evens out what else the machine does."""
+    """Ours / manually: what was computed one after the other is compared, which evens out what else the machine does."""
     return statistics.median(a / b for a, b in zip(ours[WARM:], hand[WARM:], strict=True))
 
 
@@ -145,48 +145,48 @@ Lines = dict[str, list[tuple[float, float]]]
 
 def by_scope(spark: SparkSession, rows: int, scopes: list[int]) -> Lines:
     print(f"\n{rows:,} rows per part, one per group, 10 % of them qualify; median seconds")
-    print(f"{'scope':>6} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
+    print(f"{'scope':>6} {'recomputed':>11} {'ours':>7} {'manually':>8} {'recomputed/ours':>16} {'ours/manually':>13}")
     ours, hand, again = run(spark, rows, max(scopes), 1, 0.1, scopes)
-    lines: Lines = {"recomputed": [], "ours": [], "by hand": []}
+    lines: Lines = {"recomputed": [], "ours": [], "manually": []}
     for scope in scopes:
         a, b, c = middle(ours[:scope], min(5, scope - 2)), middle(hand[:scope], min(5, scope - 2)), again[scope]
         print(f"{scope:6} {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {a / b:13.2f}", flush=True)
-        for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
+        for name, value in (("recomputed", c), ("ours", a), ("manually", b)):
             lines[name].append((scope, value))
-    print(f"ours / by hand, median of {len(ours) - WARM} pairs: {in_pairs(ours, hand):.2f}")
+    print(f"ours / manually, median of {len(ours) - WARM} pairs: {in_pairs(ours, hand):.2f}")
     return lines
 
 
 def by_share(spark: SparkSession, rows: int) -> Lines:
     print(f"\n{rows:,} rows per part, one per group; recomputed over 4 parts")
-    print(f"{'share':>6} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
-    lines: Lines = {"recomputed": [], "ours": [], "by hand": []}
+    print(f"{'share':>6} {'recomputed':>11} {'ours':>7} {'manually':>8} {'recomputed/ours':>16} {'ours/manually':>13}")
+    lines: Lines = {"recomputed": [], "ours": [], "manually": []}
     for percent in (10, 40, 70, 100):
         ours, hand, again = run(spark, rows, PAIRS + WARM, 1, percent / 100, [4])
         a, b, c = middle(ours, PAIRS), middle(hand, PAIRS), again[4]
         ratio = in_pairs(ours, hand)
         print(f"{percent:5}% {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {ratio:13.2f}", flush=True)
-        for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
+        for name, value in (("recomputed", c), ("ours", a), ("manually", b)):
             lines[name].append((percent, value))
     return lines
 
 
 def by_rows(spark: SparkSession, sizes: list[int]) -> Lines:
     print("\none row per group, 10 % of them qualify; recomputed over 20 parts")
-    print(f"{'rows':>9} {'recomputed':>11} {'ours':>7} {'by hand':>8} {'recomputed/ours':>16} {'ours/by hand':>13}")
-    lines: Lines = {"recomputed": [], "ours": [], "by hand": []}
+    print(f"{'rows':>9} {'recomputed':>11} {'ours':>7} {'manually':>8} {'recomputed/ours':>16} {'ours/manually':>13}")
+    lines: Lines = {"recomputed": [], "ours": [], "manually": []}
     for rows in sizes:
         ours, hand, again = run(spark, rows, 20, 1, 0.1, [20], start=12)
         a, b, c = middle(ours), middle(hand), again[20]
         print(f"{rows:9,} {c:10.2f}s {a:6.2f}s {b:7.2f}s {c / a:16.1f} {a / b:13.2f}", flush=True)
-        for name, value in (("recomputed", c), ("ours", a), ("by hand", b)):
+        for name, value in (("recomputed", c), ("ours", a), ("manually", b)):
             lines[name].append((rows, value))
     return lines
 
 
 def many_rows(spark: SparkSession, rows: int) -> None:
     print(f"\n{rows:,} rows per part, ten per group; median of {PAIRS} pairs")
-    print(f"{'share':>6} {'ours':>7} {'by hand':>8} {'ours/by hand':>13}")
+    print(f"{'share':>6} {'ours':>7} {'manually':>8} {'ours/manually':>13}")
     for percent in (20, 80, 100):
         ours, hand, _ = run(spark, rows, PAIRS + WARM, 10, percent / 100, [])
         a, b = middle(ours, PAIRS), middle(hand, PAIRS)

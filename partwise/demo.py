@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LATE = "2026-10-03T10:03"
 #: What the driver has to say, which is part of no scene.
 LOG = "spark.log"
-#: For a handful of rows: what pays for large data (generated code, plans made anew while they run) would take most of
+#: For a handful of rows: what pays for large data (generated code, plans made again while they run) would take most of
 #: the time.
 SMALL = (
     "spark.sql.shuffle.partitions=2",

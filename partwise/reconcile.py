@@ -20,7 +20,7 @@ _HELD = select(lease.c.table, lease.c.holder, lease.c.expires).where(lease.c.hol
 
 
 @dataclass(frozen=True)
-class Found:
+class Reconciled:
     """Holders that were dead, and commits that the ledger did not know, by table."""
 
     freed: dict[str, str] = field(default_factory=dict)
@@ -30,9 +30,11 @@ class Found:
         return bool(self.freed or self.adopted)
 
 
-def free_dead(ledger: Ledger, warehouse: str, holder: str, now: float, dead: Callable[[str], bool] = is_dead) -> Found:
+def free_dead(
+    ledger: Ledger, warehouse: str, holder: str, now: float, dead: Callable[[str], bool] = is_dead
+) -> Reconciled:
     """Free leases that have expired or whose holder is dead; what it committed without telling is adopted."""
-    found = Found()
+    found = Reconciled()
     with ledger.database.reading() as r:
         held = list(r.on.execute(_HELD))
     for table, other, expires in held:

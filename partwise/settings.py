@@ -122,7 +122,7 @@ def _served(file: Path, environment: Mapping[str, str]) -> dict[str, str]:
         if isinstance(why, PermissionError) and environment.get("PARTWISE_LEDGER"):
             return {}
         raise BadSetting(
-            f"{file} cannot be read: {why}. `partwise serve` writes it anew; other users name the ledger by "
+            f"{file} cannot be read: {why}. `partwise serve` writes it again; other users name the ledger by "
             "PARTWISE_LEDGER."
         ) from None
 

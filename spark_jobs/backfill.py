@@ -1,4 +1,4 @@
-"""Carries out a backfill: the parts that were asked for, what they need first, and what their changes touch."""
+"""Carries out a backfill: the parts that were requested, what they need first, and what their changes touch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEAT = 30.0
 def carry_out(engine: Engine, found: Backfill, stop: threading.Event | None = None) -> Iterator[Outcome]:
     """Run until nothing of the backfill is ready any more, and tell of each step.
 
-    It is finished when everything that was asked for is done; however else this ends, it can go on. What it touched
+    It is finished when everything that was requested is done; however else this ends, it can go on. What it touched
     and what waits for other stale parts stays due: that is the next run's.
     """
     stop = stop or threading.Event()
@@ -39,7 +39,7 @@ def progress(engine: Engine, found: Backfill) -> dict[str, Done]:
 
 
 def scope(engine: Engine, found: Backfill) -> Mapping[str, Parts]:
-    """What belongs to the backfill by now. Where people repair by hand, this is the hand: it is asked for."""
+    """What belongs to the backfill by now. Where people repair manually, this is the manual request."""
     graph = engine.ledger.graph()
     with engine.ledger.database.reading() as r:
         reached = backfills.scope_of(r, graph, found)

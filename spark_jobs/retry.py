@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from partwise.object_store import explained, meaning
@@ -20,7 +20,7 @@ from partwise.storage.errors import StoreProblem
 _T = TypeVar("_T")
 
 #: Whatever Spark may raise. The second is a Java exception that PySpark has no class for: a task that failed for
-#: good, a file that cannot be read, the wrapper around an error inside of a broadcast.
+#: good, a file that cannot be read, the wrapper around an error inside a broadcast.
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
 #: Seconds before the second and the third try of what Spark was not there for.
@@ -100,7 +100,7 @@ def told(why: Exception) -> str:
         return str(why)
     if isinstance(why, SPARK_ERRORS) or is_infrastructure(why):
         text = message_of(why).split("\n")[0][:500]
-        return f"Spark was not there, or was lost: {text}" if is_infrastructure(why) else text
+        return f"Spark is unavailable: {text}" if is_infrastructure(why) else text
     return str(why) or type(why).__name__
 
 

@@ -28,7 +28,7 @@ from spark_jobs.run import run_all
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TestOutcome:
     """How a test ended: `differences` are lines by part; none of them means that it passed."""
 
     case: Case
@@ -39,7 +39,7 @@ class Outcome:
         return not self.differences
 
 
-def run_case(spark: SparkSession, definitions: Program, case: Case) -> Outcome:
+def run_case(spark: SparkSession, definitions: Program, case: Case) -> TestOutcome:
     """Deliver, run, deliver late rows, run again, compare."""
     with TemporaryDirectory(prefix="partwise-test-") as folder:
         ledger = open_ledger(f"sqlite:///{folder}/ledger.db", 0.0)
@@ -52,7 +52,7 @@ def run_case(spark: SparkSession, definitions: Program, case: Case) -> Outcome:
             ledger.database.close()
 
 
-def _run(engine: Engine, ledger: Ledger, case: Case) -> Outcome:
+def _run(engine: Engine, ledger: Ledger, case: Case) -> TestOutcome:
     graph = engine.definitions.graph()
     only = graph.upstream([case.view])
     failed: dict[tuple[str, int], str] = {}
@@ -79,22 +79,22 @@ def _run(engine: Engine, ledger: Ledger, case: Case) -> Outcome:
     for p in case.held:
         if (case.view, p) not in failed:
             found[f"{case.view}[{part_text(p, length)}]"] = ["it should have failed its checks, but it did not"]
-    rows = _rows(engine, case.view)
+    there = _rows(engine, case.view)
     for p, expected in case.expect.items():
         name = f"{case.view}[{part_text(p, length)}]"
-        if p not in rows:
-            built = ", ".join(part_text(q, length) for q in sorted(rows)) or "none"
+        if p not in there:
+            built = ", ".join(part_text(q, length) for q in sorted(there)) or "none"
             found.setdefault(name, [f"it was not built; there are {built}"])
-        elif lines := difference(expected, rows[p]):
+        elif lines := difference(expected, there[p]):
             found[name] = lines
-    return Outcome(case, found)
+    return TestOutcome(case, found)
 
 
 def _write(engine: Engine, name: str, parts: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
     """These parts hold exactly these rows from now on. Written without Spark, which is quicker."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     table = engine.definition(name)
     assert isinstance(table, Source | Dimension)

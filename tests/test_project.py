@@ -72,14 +72,15 @@ def test_every_requirement_is_pinned_and_none_names_a_host() -> None:
 
 
 def test_every_choice_is_among_the_pins_with_its_reason() -> None:
-    chosen = [line for line in (ROOT / "requirements.in").read_text().splitlines() if re.match(r"\w", line)]
+    lists = [ROOT / "requirements.in", *sorted((ROOT / "requirements").glob("*.in"))]
+    chosen = [line for file in lists for line in file.read_text().splitlines() if re.match(r"\w", line)]
     names = [re.match(r"[\w.-]+", line).group().lower() for line in chosen]  # type: ignore[union-attr]
     assert [name for name in names if name not in PINS] == []
 
 
 def test_versions_that_must_match_do() -> None:
     assert PINS["pyspark"] == PINS["pyspark-client"], "both fill one folder"
-    jars = (ROOT / "tools/jars.txt").read_text()
+    jars = (ROOT / "spark_jobs/jars.txt").read_text()
     spark = ".".join(PINS["pyspark"].split(".")[:2])
     assert f"io.delta:delta-spark_{spark}_2.13:{PINS['delta-spark']}" in jars
     assert set(re.findall(r"^io\.delta:[^:]+:(\S+)", jars, re.MULTILINE)) == {PINS["delta-spark"]}
@@ -88,7 +89,7 @@ def test_versions_that_must_match_do() -> None:
 def test_the_connector_for_object_stores_is_of_sparks_hadoop() -> None:
     own = importlib.metadata.distribution("pyspark").locate_file("pyspark/jars")
     [hadoop] = Path(str(own)).glob("hadoop-client-api-*.jar")
-    jars = (ROOT / "tools/jars_object_store.txt").read_text()
+    jars = (ROOT / "spark_jobs/jars_object_store.txt").read_text()
     assert f"org.apache.hadoop:hadoop-aws:{hadoop.stem.rpartition('-')[2]} " in jars
     assert len(set(re.findall(r"^software\.amazon\.awssdk:[^:]+:(\S+)", jars, re.MULTILINE))) == 1
 
@@ -107,3 +108,20 @@ def test_no_file_names_a_folder_of_some_machine() -> None:
         for match in home.finditer(path.read_bytes())
     ]
     assert found == []
+
+
+def test_the_version_has_a_dated_section_in_the_changelog() -> None:
+    from partwise import __version__
+
+    assert re.search(
+        rf"^## {re.escape(__version__)} - \d{{4}}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+
+
+def test_ci_hooks_and_lint_run_the_same_tools() -> None:
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    assert re.search(r"^ +- run: make test$", workflow, re.MULTILINE)
+    hooks, lint = (ROOT / ".pre-commit-config.yaml").read_text(), make("--dry-run", "lint")
+    for tool in ("ruff format", "ruff check", "mypy", "tools/check_page.sh"):
+        assert tool in hooks
+        assert tool in lint

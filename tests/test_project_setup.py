@@ -74,8 +74,9 @@ class Project:
                 f"<artifactId>{name}</artifactId><version>1.0</version></project>"
             )
             lines.append(f"io.delta:{name}:1.0 {hashlib.sha256(content).hexdigest()}")
-        (self.root / "tools/jars.txt").write_text("\n".join(lines) + "\n")
-        (self.root / "tools/jars_object_store.txt").write_text(lines[0] + "\n")
+        (self.root / "spark_jobs").mkdir()
+        (self.root / "spark_jobs/jars.txt").write_text("\n".join(lines) + "\n")
+        (self.root / "spark_jobs/jars_object_store.txt").write_text(lines[0] + "\n")
 
     def environment(self) -> dict[str, str]:
         kept = {key: os.environ[key] for key in ("PATH", "JAVA_HOME") if key in os.environ}
@@ -287,7 +288,7 @@ def test_a_jar_with_other_content_is_refused(project: Project) -> None:
     shutil.rmtree(project.root / ".jars")
     done = project.set_up()
     assert done.returncode != 0
-    assert "delta-one-1.0.jar came with other content than tools/jars.txt says" in done.stderr
+    assert "delta-one-1.0.jar came with other content than spark_jobs/jars.txt says" in done.stderr
     assert not (project.root / ".jars/delta-one-1.0.jar").exists()
     jar.write_bytes(good)
     assert project.set_up().returncode == 0

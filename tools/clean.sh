@@ -3,7 +3,7 @@
 # that its feed made. The set-up stays (make distclean removes it), so does whatever git knows, and so do the warehouse and
 # the ledger of this folder: they may hold somebody's data.
 cd "$(dirname "$0")/.." || exit 1
-rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log build ./*.egg-info data_docs
+rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log build ./*.egg-info data_docs coverage .coverage
 served="$(cat .run/.partwise/lock 2>/dev/null)"
 if [ -n "$served" ] && kill -0 "$served" 2>/dev/null; then
     echo "clean: .run is being served by process $served, so it stays"

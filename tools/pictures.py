@@ -23,7 +23,7 @@ import browser as browsers  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
 from partwise.demo import LOG, driver, wait_for  # noqa: E402
-from partwise.serve.feed import HEADER, File, deliver, nodes, rows  # noqa: E402
+from partwise.serve.feed import HEADER, FeedFile, deliver, nodes, rows  # noqa: E402
 from tests.page.airflow_server import PASSWORDS, running  # noqa: E402
 from tests.page.serve import Runs, application, serving  # noqa: E402
 
@@ -42,16 +42,16 @@ def fill(folder: Path) -> None:
     held = {FIRST + at for at in (*LATE, NEWS)}
     for minute in range(FIRST, FIRST + MINUTES):
         found = rows(minute)
-        deliver(landing, File(f"{minute}.csv", HEADER + "".join(found[1:] if minute in held else found)))
+        deliver(landing, FeedFile(f"{minute}.csv", HEADER + "".join(found[1:] if minute in held else found)))
     with driver(folder.parent / LOG) as remote:
         if not wait_for(remote):
             raise SystemExit((folder.parent / LOG).read_text(errors="replace")[-3000:])
         partwise(folder, remote, "run")
-        deliver(landing, File("late.csv", HEADER + "".join(rows(FIRST + at)[0] for at in LATE)))
+        deliver(landing, FeedFile("late.csv", HEADER + "".join(rows(FIRST + at)[0] for at in LATE)))
         at = datetime.fromtimestamp(60 * (FIRST + WRONG), UTC)
-        deliver(landing, File("wrong.csv", f"{HEADER}{at:%Y-%m-%dT%H:%M:%S},ams,rom,-4000\n"))
+        deliver(landing, FeedFile("wrong.csv", f"{HEADER}{at:%Y-%m-%dT%H:%M:%S},ams,rom,-4000\n"))
         partwise(folder, remote, "run")  # a check fails, and it says so
-        deliver(landing, File("news.csv", HEADER + rows(FIRST + NEWS)[0]))
+        deliver(landing, FeedFile("news.csv", HEADER + rows(FIRST + NEWS)[0]))
         partwise(folder, remote, "ingest")
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets up the project, once: virtual environment, Java, Delta's jars. A sound set-up is recognised in a moment.
+# Sets up the project, once: virtual environment, Java, Delta's jars. A sound set-up is recognised shortly.
 # This part only finds a Python to run the rest with. PYTHON=... chooses one.
 cd "$(dirname "$0")/.." || exit 1
 

@@ -1,4 +1,4 @@
-"""What somebody asked for and a step has left: a run by hand must not end well without a word about it."""
+"""What somebody requested and a step has left: a manual run must not end well without a word about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partwise.tables import Graph
 
 
 def not_computed(graph: Graph, facts: Facts, view: str, parts: Range, now: float) -> str | None:
-    """The sentence that says which of these parts were asked for, cannot be computed now, and what they wait for.
+    """The sentence that says which of these parts were requested, cannot be computed now, and what they wait for.
 
     Parts that failed say so themselves. What is ready is announced, and the next run computes it.
     """
@@ -27,4 +27,4 @@ def not_computed(graph: Graph, facts: Facts, view: str, parts: Range, now: float
         where = "" if other.kind == "dimension" else f"[{range_text(found.parts, other.length)}]"
         reasons.append(f"{found.table}{where} is {found.state}")
     why = "; ".join(reasons) or "something further upstream is about to change"
-    return f"{view}[{parts_text(left, graph[view].length)}] was asked for and waits: {why}"
+    return f"{view}[{parts_text(left, graph[view].length)}] was requested and waits: {why}"

@@ -19,7 +19,7 @@ class BadRange(Exception):
 
 @dataclass(frozen=True)
 class World:
-    """What deciding needs to know of the ledger, as of one moment. `lowest`: parts below it are frozen."""
+    """What deciding needs to know of the ledger, from one snapshot. `lowest`: parts below it are frozen."""
 
     graph: Graph
     existing: Callable[[str, int, int], Parts]
@@ -111,7 +111,7 @@ def ask(world: World, name: str, span: Range, upstream: bool = False) -> Asked:
     for other, wanted in required(world, requested).items():
         table, waiting = world.graph[other], (wanted & world.due(other)) - requested.get(other, Parts())
         if other == name and table.repair == "manual":
-            continue  # nobody asked for earlier ones
+            continue  # nobody requested earlier ones
         if waiting and table.helper_of == name and table.repair == "manual":
             # A view that people repair, and the helpers that were generated for it, are one thing to them.
             requested[other] = requested.get(other, Parts()) | waiting
@@ -175,7 +175,7 @@ def _notes(world: World, name: str, span: Range, parts: Parts, moved: Earlier) -
 
 
 def _left_out(world: World, name: str, left: Parts, moved: Earlier) -> dict[str, Parts]:
-    """Parts that were asked for and are not in it, by the reason."""
+    """Parts that were requested and are not in it, by the reason."""
     start, found = moved.starts.get(name, world.start(name)), dict[str, Parts]()
     limits = (
         ("before the start", start),
@@ -217,7 +217,7 @@ def _why_nothing(world: World, name: str, span: Range, upstream: bool) -> str:
         )
     if start is None and (start := first_part(view, world)) is None:
         return (
-            f"{name} has no parts yet, and cannot have any: nothing that it reads exists. `partwise plan` tells more."
+            f"{name} has no parts yet, and cannot have any: nothing that it reads exists. `partwise plan` shows more."
         )
     needs = needs_of(world, view, start, span.lo)
     lacking = [n for n in through_helpers(world.graph, world, needs) if n.missing and n.table != name]

@@ -17,7 +17,7 @@ Existing = Callable[[str, int, int], Parts]
 def grown(
     graph: Graph, start: Starts, asked: Mapping[str, Parts], changed: Mapping[str, Parts], downstream: bool
 ) -> dict[str, Parts]:
-    """The parts that belong to a backfill by now: those asked for, and what changes of those touched, transitively.
+    """The parts that belong to a backfill by now: those requested, and what changes of those touched, transitively.
 
     Without `downstream` only later parts of the same views follow.
     """
@@ -42,7 +42,7 @@ def grown(
 def closure(
     graph: Graph, start: Starts, existing: Existing, asked: Mapping[str, Parts], downstream: bool = True
 ) -> dict[str, Parts]:
-    """Existing parts beside those asked for that would follow if everything changed.
+    """Existing parts beside those requested that would follow if everything changed.
 
     Without `downstream` only later parts of the same views, as in `grown`.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 def rows(elements: int, unexpected: int, what: str, phrase: str, mostly: float) -> str:
     share = "" if mostly >= 1 else f" for at least {mostly:.4g} of them"
-    return f"{unexpected:,} of {elements:,} {what} are against what is expected: {phrase}{share}"
+    return f"{unexpected:,} of {elements:,} {what} fail the check: {phrase}{share}"
 
 
 def value(what: str, found: Any, expected: str) -> str:

@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """`aggregates` are asked for each part; a part without rows gives 0 for counts and None for the rest (`empty`).
+    """`aggregates` are computed for each part; a part without rows gives 0 for counts and None for the rest (`empty`).
 
     With `key` they are asked over `(part, key, n)`, n being how often the key occurs among rows that meet `where`:
     that costs a shuffle, so it is a query of its own. `failing` is true for rows to look at; with `key` rows

@@ -15,7 +15,7 @@ Outcome = Literal["passed", "warned", "failed", "accepted"]
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """One check of one part. `broken`: it could not be run, which counts as failed. `rows` are a sample of failing
     rows, as JSON texts; `observed` is what was found where that is one value."""
 
@@ -43,15 +43,15 @@ class Checked:
     part: int
     rows: int
     digest: str
-    results: tuple[Result, ...] = ()
+    results: tuple[CheckResult, ...] = ()
     accepted_by: str | None = None
 
     @property
-    def failures(self) -> tuple[Result, ...]:
+    def failures(self) -> tuple[CheckResult, ...]:
         return tuple(r for r in self.results if not r.ok and r.severity == "error")
 
     @property
-    def warnings(self) -> tuple[Result, ...]:
+    def warnings(self) -> tuple[CheckResult, ...]:
         return tuple(r for r in self.results if not r.ok and r.severity != "error")
 
     @property
@@ -76,7 +76,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptResults:
     """What the ledger keeps of the last checks of a part."""
 
     part: int
@@ -85,20 +85,20 @@ class Kept:
     rows: int
     digest: str
     mark: str  # which checks these were
-    results: tuple[Result, ...] = field(default_factory=tuple)
+    results: tuple[CheckResult, ...] = field(default_factory=tuple)
     accepted_by: str | None = None
     accepted_at: float | None = None
 
 
-def to_json(results: Sequence[Result]) -> str:
+def to_json(results: Sequence[CheckResult]) -> str:
     return json.dumps([_plain(result) for result in results], ensure_ascii=False, default=str)
 
 
-def from_json(text: str) -> tuple[Result, ...]:
-    return tuple(Result(**{**raw, "rows": tuple(raw["rows"])}) for raw in json.loads(text))
+def from_json(text: str) -> tuple[CheckResult, ...]:
+    return tuple(CheckResult(**{**raw, "rows": tuple(raw["rows"])}) for raw in json.loads(text))
 
 
-def _plain(result: Result) -> dict[str, Any]:
+def _plain(result: CheckResult) -> dict[str, Any]:
     raw = asdict(result)
     raw["rows"] = [row[:MOST_TEXT] for row in result.rows[:MOST_ROWS]]
     raw["message"] = result.message[:MOST_TEXT]

@@ -16,14 +16,14 @@ from partwise.ledger.records.strategies import Settlement, is_built, kept_as, se
 from partwise.tables import Graph
 
 #: Why a strategy is what it is, where nobody has counted. The first is read only after the line has gone.
-ASKED = "it was asked for by a line that is gone"
+ASKED = "it was requested by a line that is gone"
 FOUND = "it was so when it was looked at, and parts had been built"
 
 
 def settled(program: Program, known: Mapping[str, Settlement]) -> Program:
     """This program with windows kept as the ledger says.
 
-    One that was settled for another query stays until it is settled anew: nothing is gained by another way meanwhile.
+    One that was settled for another query stays until it is settled again: nothing is gained by another way meanwhile.
     """
     return program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
 
@@ -49,7 +49,7 @@ def to_record(program: Program, known: Mapping[str, Settlement], kept: Mapping[s
 def as_kept(r: Reading, graph: Graph, program: Program, known: Mapping[str, Settlement]) -> dict[str, str]:
     """How the ledger's tables keep windows of which it does not say so, where that is not what the query alone says.
 
-    They were built before strategies were settled, or asked for by a line that is gone: nothing is built again for that.
+    They were built before strategies were settled, or requested by a line that is gone: nothing is built again for that.
     """
     found = {}
     for view in windows(program):

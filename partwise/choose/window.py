@@ -79,7 +79,7 @@ def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int,
             raise TranslationError(
                 Problem(offset, "bad-strategy", f"strategy subtract is not possible: {why}", "merge and recompute are")
             )
-        return Choice(view.strategy, "asked for by strategy:")
+        return Choice(view.strategy, "requested by strategy:")
     if stuck:
         return Choice("recompute", stuck[0])
     if panes <= per_slide:

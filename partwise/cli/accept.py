@@ -12,7 +12,7 @@ from partwise.parts import Parts
 from partwise.tables import DIMENSION_PART
 
 if TYPE_CHECKING:
-    from partwise.checks.results import Kept, Result
+    from partwise.checks.results import CheckResult, KeptResults
     from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.tables import Table
@@ -35,7 +35,7 @@ def accept(ledger: Ledger, definitions: Program, name: str, part: str) -> tuple[
     return table, done, who
 
 
-def show_kept(found: Kept, zone: str) -> None:
+def show_kept(found: KeptResults, zone: str) -> None:
     heading(f"Checks ({found.outcome}, {moment_text(found.at, zone)})")
     if found.accepted_by is not None:
         say(f"  accepted by {found.accepted_by} at {moment_text(found.accepted_at, zone)}", "yellow")
@@ -49,15 +49,15 @@ def show_kept(found: Kept, zone: str) -> None:
                 say(f"      ... {result.unexpected - len(result.rows):,} more", "dim")
 
 
-def mark(result: Result) -> str:
+def mark(result: CheckResult) -> str:
     return "ok  " if result.ok else "warn" if result.severity == "warn" else "FAIL"
 
 
-def style(result: Result) -> str:
+def style(result: CheckResult) -> str:
     return "green" if result.ok else "yellow" if result.severity == "warn" else "red"
 
 
-def kept_json(found: Kept) -> dict[str, Any]:
+def kept_json(found: KeptResults) -> dict[str, Any]:
     import json
 
     return {

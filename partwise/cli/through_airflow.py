@@ -47,11 +47,11 @@ def backfill(
         if progress.state != "success":
             raise Stop(f"The backfill failed: {failure_text(api, run, progress.tasks)}")
     except AirflowProblem as why:
-        raise Stop(f"{why} What was started goes on there." if run else str(why)) from None
+        raise Stop(f"{why} It continues in Airflow." if run else str(why)) from None
     except KeyboardInterrupt:
         if watching:
             watching.clear()
-        print("partwise: it goes on in Airflow", file=sys.stderr)
+        print("partwise: the backfill continues in Airflow", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

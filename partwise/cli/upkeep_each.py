@@ -21,7 +21,7 @@ _TROUBLE = (StorageError, Different, Foreign, DeltaError, ArrowException, OSErro
 
 
 @dataclass
-class Tables:
+class SkippedTables:
     """Tables that were left alone: `busy` ones by their writers, `failed` ones by what is wrong."""
 
     busy: dict[str, str] = field(default_factory=dict)

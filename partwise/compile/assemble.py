@@ -10,17 +10,17 @@ from partwise.compile.translated import translate_view
 from partwise.compile.update_class import updates_problem
 from partwise.definitions.build import idle_keys
 from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
-from partwise.definitions.meaning import Catalog, Entry, cycle_problem, order, problems_of, result_columns
+from partwise.definitions.meaning import Document, KnownNames, cycle_problem, order, problems_of, result_columns
 from partwise.definitions.problems import Problem
-from partwise.definitions.reading import FAULT_HINT, Reading, fault
+from partwise.definitions.reading import FAULT_HINT, DefinitionsReading, fault
 from partwise.sql.references import Analysis
 
 
-def assemble(reading: Reading) -> Program:
+def assemble(reading: DefinitionsReading) -> Program:
     """The program, with every problem of every document."""
     entries = reading.tables()
     tables = {name: entry.definition for name, entry in entries.items()}
-    catalog = Catalog(tables, reading.broken() | (reading.lost - tables.keys()))
+    catalog = KnownNames(tables, reading.broken() | (reading.lost - tables.keys()))
     names, cycles = order(tables)
     reading.problems += [cycle_problem(ring, catalog) for ring in cycles]
     compiling = _Compiling(reading, tables, catalog)
@@ -38,7 +38,7 @@ def assemble(reading: Reading) -> Program:
     return Program(Definitions(written, problems, reading.broken()), compiling.views)
 
 
-def _bad_repairs(reading: Reading, compiling: _Compiling) -> list[Problem]:
+def _bad_repairs(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:
     """Ways to repair that definitions ask for and that would not be exact."""
     wanted = {
         entry.definition.name: entry
@@ -65,13 +65,13 @@ def _bad_repairs(reading: Reading, compiling: _Compiling) -> list[Problem]:
 class _Compiling:
     """Views compiled so far, and the columns that they give, which those that read them need."""
 
-    reading: Reading
+    reading: DefinitionsReading
     tables: dict[str, Definition]
-    catalog: Catalog
+    catalog: KnownNames
     views: dict[str, CompiledView] = field(default_factory=dict)
     results: dict[str, ResultColumns] = field(default_factory=dict)
 
-    def add(self, name: str, entry: Entry) -> None:
+    def add(self, name: str, entry: Document) -> None:
         """All that it reads was added before."""
         view, analyses = entry.definition, entry.built.analyses
         if not isinstance(view, View):
@@ -95,7 +95,7 @@ class _Compiling:
         if made is not None:
             self.views[view.name] = replace(made, columns=columns, types=types)
 
-    def _translated(self, view: View, entry: Entry) -> tuple[CompiledView | None, dict[str, Analysis]]:
+    def _translated(self, view: View, entry: Document) -> tuple[CompiledView | None, dict[str, Analysis]]:
         """The one place where the translator of PATTERN and WINDOW queries is called."""
         answer = translate_view(view, self.tables, self.results)
         found, made = [*answer.problems], answer.view

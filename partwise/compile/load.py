@@ -53,9 +53,9 @@ def load_texts(texts: Mapping[str, bytes], before: Iterable[Problem] = ()) -> Pr
     """The same from the contents of files, by file name."""
     # Imported here: pydantic and the YAML parser are not needed for what is remembered.
     from partwise.compile.assemble import assemble
-    from partwise.definitions.reading import Reading
+    from partwise.definitions.reading import DefinitionsReading
 
-    reading = Reading(list(before))
+    reading = DefinitionsReading(list(before))
     for name, content in texts.items():
         reading.file(name, content)
     return assemble(reading)

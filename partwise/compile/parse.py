@@ -201,7 +201,7 @@ def _from(clause: Piece) -> _From:
                     "write FROM s PATTERN [a, b+] or FROM s [WINDOW 10 minutes]; a plain query goes under update:")
         )  # fmt: skip
     if pattern is not None and window is not None:
-        raise TranslationError(Problem(first.start, "bad-from", "PATTERN and WINDOW cannot stand in one query"))
+        raise TranslationError(Problem(first.start, "bad-from", "PATTERN and WINDOW are not allowed in one query"))
     joins = clause.cut(tokens[at].start, clause.offset + len(clause.text)) if at < len(tokens) else None
     return first.text.strip("`"), first.start, alias, joins, pattern, window
 
@@ -228,7 +228,7 @@ def _pattern(inside: Piece) -> tuple[Variable, ...]:
             problems.append(Problem(piece.offset, "bad-pattern", what, hint))
         elif any(v.name == plain(words[0].text) for v in found):
             problems.append(
-                Problem(piece.offset, "bad-pattern", f"variable {words[0].text} stands twice in the pattern", hint)
+                Problem(piece.offset, "bad-pattern", f"variable {words[0].text} appears twice in the pattern", hint)
             )
         else:
             found.append(Variable(plain(words[0].text), len(words) == 2, piece.offset))

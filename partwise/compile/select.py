@@ -42,7 +42,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class SelectOutput:
     name: str
     formula: Formula
 
@@ -50,7 +50,7 @@ class Output:
 @dataclass(frozen=True, slots=True)
 class Selection:
     keys: tuple[Key, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[SelectOutput, ...]
     having: Formula | None
 
     def all_calls(self) -> list[Call]:
@@ -63,13 +63,13 @@ def select(query: Query, qualifiers: Iterable[str], known: Iterable[str] | None)
     tables = list(qualifiers)
     problems: list[Problem] = []
     keys = _keys(query, tables, known, problems)
-    outputs: list[Output] = []
+    outputs: list[SelectOutput] = []
     for item in query.items:
         try:
             formula = _formula(item.body, keys, tables, {})
             name = item.alias or _default_name(item.body, formula, tables)
             _check_name(name, item, outputs)
-            outputs.append(Output(name, formula))
+            outputs.append(SelectOutput(name, formula))
         except TranslationError as error:
             problems += error.problems
     having: Formula | None = None
@@ -243,7 +243,7 @@ def _default_name(whole_body: Piece, formula: Formula, tables: list[str]) -> str
     )
 
 
-def _check_name(name: str, item: Item, outputs: list[Output]) -> None:
+def _check_name(name: str, item: Item, outputs: list[SelectOutput]) -> None:
     if any(plain(output.name) == plain(name) for output in outputs):
         raise TranslationError(
             Problem(

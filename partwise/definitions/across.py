@@ -8,12 +8,12 @@ from partwise.checks.catalog import EQUALS, PREVIOUS
 from partwise.definitions.definitions import Definition, Dimension, Source, View, inputs_of
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.yaml.shape import Reporter
-from partwise.definitions.yaml.text import Node
+from partwise.definitions.yaml.text import YamlNode
 from partwise.parts import duration_text
 
 
 def across(
-    definition: Definition, tables: Mapping[str, Definition], broken: frozenset[str], node: Node, report: Reporter
+    definition: Definition, tables: Mapping[str, Definition], broken: frozenset[str], node: YamlNode, report: Reporter
 ) -> Iterator[Problem]:
     """`tables` by lower-case name."""
     yield from _refreshed_by(definition, tables, node, report)
@@ -34,7 +34,9 @@ def across(
         elif name not in _upstream(definition, tables):
             kind = "it reads" if isinstance(definition, View) else "that is fed from outside, too"
             message = f"{definition.name} can be compared only with a table {kind}"
-            yield report(asked, "bad-check", message, "else nobody would check again when the other one changes")
+            yield report(
+                asked, "bad-check", message, "otherwise nothing would repeat the check when the other one changes"
+            )
         elif not (isinstance(other, Dimension) or isinstance(definition, Dimension)) and definition.part % other.part:
             message = (
                 f"parts of {other.name} ({duration_text(other.part)}) do not fit into those of "
@@ -44,7 +46,7 @@ def across(
 
 
 def _refreshed_by(
-    definition: Definition, tables: Mapping[str, Definition], node: Node, report: Reporter
+    definition: Definition, tables: Mapping[str, Definition], node: YamlNode, report: Reporter
 ) -> Iterator[Problem]:
     """Rows are counted as they reach the view: of what it reads itself."""
     if not isinstance(definition, View) or definition.refresh is None:

@@ -12,7 +12,7 @@ from partwise.definitions.problems import Problem, did_you_mean
 from partwise.definitions.yaml.model import Document, RefreshRule, SourceDocument, ViewDocument
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
-from partwise.definitions.yaml.text import Node
+from partwise.definitions.yaml.text import YamlNode
 from partwise.parts import BadTime, parse_moment, parse_part
 from partwise.plan.refresh import Refresh, parse_clock
 from partwise.sql.canonical import canonical_of
@@ -34,7 +34,7 @@ class Built:
     without: frozenset[str] = frozenset()
 
 
-def build(document: Document, node: Node, report: Reporter, without: frozenset[str] = frozenset()) -> Built:
+def build(document: Document, node: YamlNode, report: Reporter, without: frozenset[str] = frozenset()) -> Built:
     """`without` are keys of which enough was said already: they are left out or guessed in `document`."""
     if isinstance(document, ViewDocument):
         return _view(document, node, report, without)
@@ -46,7 +46,7 @@ def build(document: Document, node: Node, report: Reporter, without: frozenset[s
     return Built(definition, tuple(problems), {}, without)
 
 
-def _view(document: ViewDocument, node: Node, report: Reporter, without: frozenset[str]) -> Built:
+def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: frozenset[str]) -> Built:
     problems = list(_which_queries(document, node, report, without))
     checks, wrong = checks_of(document.checks, node, report, None)
     start, bad_start = (Start(), []) if "part" in without else _start(document, node, report)
@@ -94,7 +94,9 @@ def _without_semicolon(sql: str) -> str:
     return stripped[:-1] if stripped.endswith(";") else sql
 
 
-def _which_queries(document: ViewDocument, node: Node, report: Reporter, without: frozenset[str]) -> Iterator[Problem]:
+def _which_queries(
+    document: ViewDocument, node: YamlNode, report: Reporter, without: frozenset[str]
+) -> Iterator[Problem]:
     head = node.pairs[0][0]
     if document.query is not None:
         for key in ("update", "initialize"):
@@ -115,7 +117,7 @@ def _which_queries(document: ViewDocument, node: Node, report: Reporter, without
             yield report(at, "keys-exclude", f"{key} means nothing without query", hint)
 
 
-def idle_keys(is_pattern: bool, node: Node, report: Reporter) -> Iterator[Problem]:
+def idle_keys(is_pattern: bool, node: YamlNode, report: Reporter) -> Iterator[Problem]:
     """Of a translated query: keys that its kind does not have would be ignored without a word."""
     kind, other, keys = ("pattern", "windows", _FOR_WINDOWS) if is_pattern else ("window", "patterns", _FOR_PATTERNS)
     for key in keys:
@@ -139,7 +141,7 @@ def _refresh(rule: RefreshRule | None) -> Refresh | None:
     )
 
 
-def _start(document: ViewDocument, node: Node, report: Reporter) -> tuple[Start, list[Problem]]:
+def _start(document: ViewDocument, node: YamlNode, report: Reporter) -> tuple[Start, list[Problem]]:
     text = document.start.strip()
     at = node.get("start") or node
     if text in ("earliest", "latest"):

@@ -10,7 +10,7 @@ from partwise.checks.catalog import Argument, Expectation, expectations, left_ou
 from partwise.definitions.definitions import Check
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.yaml.shape import Reporter, shown
-from partwise.definitions.yaml.text import Node
+from partwise.definitions.yaml.text import YamlNode
 from partwise.sql.columns import EVERYWHERE, unknown
 from partwise.sql.parse import SqlProblem, parse, tokenise
 
@@ -31,7 +31,7 @@ _WORDS = {
 
 
 def checks_of(
-    given: list[dict[str, Any]], node: Node, report: Reporter, columns: tuple[str, ...] | None
+    given: list[dict[str, Any]], node: YamlNode, report: Reporter, columns: tuple[str, ...] | None
 ) -> tuple[tuple[Check, ...], list[Problem]]:
     out: list[Check] = []
     problems: list[Problem] = []
@@ -48,7 +48,7 @@ def checks_of(
     return tuple(out), problems
 
 
-def _problems(item: dict[str, Any], where: Node, report: Reporter) -> Iterator[Problem]:
+def _problems(item: dict[str, Any], where: YamlNode, report: Reporter) -> Iterator[Problem]:
     names = [key for key in item if key != "severity"]
     if len(names) != 1:
         yield report(where, "bad-check", f"a check has exactly one expectation, found {len(names)}", _HINT)
@@ -72,7 +72,7 @@ def _problems(item: dict[str, Any], where: Node, report: Reporter) -> Iterator[P
         yield from _arguments(known, arguments or {}, where, report)
 
 
-def _arguments(known: Expectation, given: dict[str, Any], where: Node, report: Reporter) -> Iterator[Problem]:
+def _arguments(known: Expectation, given: dict[str, Any], where: YamlNode, report: Reporter) -> Iterator[Problem]:
     for argument, value in given.items():
         key, at = where.walk((known.name, argument))
         wanted = known.arguments.get(str(argument))
@@ -123,7 +123,7 @@ def _fits(wanted: Argument, value: Any) -> bool:
 
 
 def check_columns(
-    name: str, arguments: dict[str, Any], where: Node, report: Reporter, columns: Iterable[str] | None
+    name: str, arguments: dict[str, Any], where: YamlNode, report: Reporter, columns: Iterable[str] | None
 ) -> Iterator[Problem]:
     """A check of a column that the table does not have, where its columns are known."""
     if columns is None:

@@ -12,13 +12,13 @@ from partwise.definitions.names import reserved
 from partwise.definitions.problems import Problem, did_you_mean
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
 from partwise.definitions.yaml.shape import Reporter, shown
-from partwise.definitions.yaml.text import Node
+from partwise.definitions.yaml.text import YamlNode
 from partwise.object_store import is_remote, is_s3, wrong_url
 from partwise.sql.types.declared import DECIMALS, MOST_DIGITS, NUMBERS, SIMPLE, bad_type, base
 
 
 def source(
-    document: SourceDocument, node: Node, report: Reporter, without: frozenset[str]
+    document: SourceDocument, node: YamlNode, report: Reporter, without: frozenset[str]
 ) -> tuple[Source, list[Problem]]:
     time = document.time if isinstance(document.time, str) else document.time.column
     unit = None if isinstance(document.time, str) else document.time.unit
@@ -63,7 +63,7 @@ def source(
 
 
 def dimension(
-    document: DimensionDocument, node: Node, report: Reporter, without: frozenset[str]
+    document: DimensionDocument, node: YamlNode, report: Reporter, without: frozenset[str]
 ) -> tuple[Dimension, list[Problem]]:
     problems = [*_where_from(document, node, report, without), *_columns(document.columns, node, report)]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
@@ -91,7 +91,7 @@ def _files(files: str | list[str] | None) -> tuple[str, ...]:
     return () if files is None else (files,) if isinstance(files, str) else tuple(files)
 
 
-def _key(key: tuple[str, ...], columns: dict[str, str], node: Node, report: Reporter) -> Iterator[Problem]:
+def _key(key: tuple[str, ...], columns: dict[str, str], node: YamlNode, report: Reporter) -> Iterator[Problem]:
     """Of a Delta table that others write the columns may not be known."""
     there = {name.lower() for name in columns}
     for at, column in enumerate(key):
@@ -101,7 +101,7 @@ def _key(key: tuple[str, ...], columns: dict[str, str], node: Node, report: Repo
             yield report(where, "unknown-column", f"the table has no column {column}", hint)
 
 
-def _implied(key: tuple[str, ...], max_removed: float | None, node: Node, report: Reporter) -> tuple[Check, ...]:
+def _implied(key: tuple[str, ...], max_removed: float | None, node: YamlNode, report: Reporter) -> tuple[Check, ...]:
     """What `key` and `max_removed` ask for, as checks: they are made, told, held back and accepted as all others are."""
     found = []
     if key:
@@ -115,7 +115,7 @@ def _implied(key: tuple[str, ...], max_removed: float | None, node: Node, report
 
 
 def _where_from(
-    document: SourceDocument | DimensionDocument, node: Node, report: Reporter, without: frozenset[str]
+    document: SourceDocument | DimensionDocument, node: YamlNode, report: Reporter, without: frozenset[str]
 ) -> Iterator[Problem]:
     head = node.pairs[0][0]
     if document.files is not None and document.delta is not None:
@@ -147,7 +147,7 @@ def _where_from(
         yield report(node.get("delta") or head, "wrong-value", f"{shown(document.delta)} cannot be reached", wrong)
 
 
-def _columns(columns: dict[str, str], node: Node, report: Reporter) -> Iterator[Problem]:
+def _columns(columns: dict[str, str], node: YamlNode, report: Reporter) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for name, kind in columns.items():
         key, value = node.walk(("columns", name))
@@ -184,7 +184,7 @@ def _bad_type(kind: str) -> tuple[str, str]:
 
 
 def _time_column(
-    document: SourceDocument, time: str, unit: str | None, node: Node, report: Reporter
+    document: SourceDocument, time: str, unit: str | None, node: YamlNode, report: Reporter
 ) -> Iterator[Problem]:
     at = node.walk(("time", "column"))[1]
     if not document.columns:
@@ -208,7 +208,7 @@ def _time_column(
         yield report(at, "bad-type", f"{time} is {kind}, which is no time", "a timestamp, a date, text or a number")
 
 
-def _late(document: SourceDocument, node: Node, report: Reporter) -> Iterator[Problem]:
+def _late(document: SourceDocument, node: YamlNode, report: Reporter) -> Iterator[Problem]:
     """Parts of a Delta table are taken as they are: which of their rows came late, nobody can tell."""
     if document.delta is not None and document.late.accept is not None:
         at = node.walk(("late", "accept"))[0] or node.key("late") or node.pairs[0][0]
@@ -216,16 +216,16 @@ def _late(document: SourceDocument, node: Node, report: Reporter) -> Iterator[Pr
         yield report(at, "keys-exclude", "late.accept is for files, not for a Delta table that others write", hint)
 
 
-def _close(document: SourceDocument, node: Node, report: Reporter) -> Iterator[Problem]:
+def _close(document: SourceDocument, node: YamlNode, report: Reporter) -> Iterator[Problem]:
     rule = document.close
     if not isinstance(rule, CloseRule) or (at := node.get("close")) is None:
         return
     given = [key for key in ("delay", "marker", "manual") if getattr(rule, key) is not None]
     if len(given) != 1:
-        message = f"close has {' and '.join(given)}" if given else "close says nothing"
+        message = f"close has {' and '.join(given)}" if given else "close is empty"
         yield report(at, "keys-exclude", message, "give one of delay, marker and manual")
     elif rule.manual is False:
-        yield report(at, "wrong-value", "manual: false says nothing", "give a delay or a marker")
+        yield report(at, "wrong-value", "manual: false has no effect", "give a delay or a marker")
     elif rule.marker is not None and "{part}" not in rule.marker:
         hint = "for example landing/measurements/{part}.done"
         yield report(node.walk(("close", "marker"))[1], "wrong-value", "the marker does not contain {part}", hint)

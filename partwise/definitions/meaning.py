@@ -15,7 +15,7 @@ from partwise.definitions.names import reserved
 from partwise.definitions.problems import Problem, Severity, did_you_mean, list_of
 from partwise.definitions.yaml.places import Place
 from partwise.definitions.yaml.shape import Reporter
-from partwise.definitions.yaml.text import Node
+from partwise.definitions.yaml.text import YamlNode
 from partwise.sql.columns import Output, outputs, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable, untyped
 from partwise.sql.parse import SqlProblem
@@ -30,11 +30,11 @@ _NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Document:
     """One document that has the shape of a definition."""
 
     built: Built
-    node: Node
+    node: YamlNode
     report: Reporter
 
     @property
@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass
-class Catalog:
+class KnownNames:
     """All names, lower case: definitions, and names whose document is too broken to know more."""
 
     tables: Mapping[str, Definition]
@@ -61,7 +61,7 @@ class Catalog:
         return self.columns.get(name) if isinstance(found, View) else tuple(found.columns) or None
 
 
-def problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
+def problems_of(entry: Document, catalog: KnownNames) -> list[Problem]:
     """Everything wrong with one definition, given all the others."""
     view = entry.definition
     found = list(across(view, catalog.tables, catalog.broken, entry.node, entry.report))
@@ -73,7 +73,7 @@ def problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
     return [*found, *_no_parts(view, catalog)]
 
 
-def _problems(entry: Entry, view: View, catalog: Catalog) -> Iterator[Problem]:
+def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Problem]:
     for key, statement in (("initialize", view.initialize), ("update", view.update)):
         if statement is None:
             continue
@@ -116,7 +116,7 @@ class Teller:
 
 
 def _table(
-    found: FoundReference, view: View, key: str, catalog: Catalog, tell: Teller, length_known: bool
+    found: FoundReference, view: View, key: str, catalog: KnownNames, tell: Teller, length_known: bool
 ) -> Iterator[Problem]:
     name, index = found.table.lower(), tell.statement.index
     other = catalog.tables.get(name)
@@ -161,7 +161,7 @@ def _table(
         yield tell(found.start, "range-shifted", message, f"part {index} itself is {found.table}{right}", "warning")
 
 
-def _initialize(view: View, catalog: Catalog, entry: Entry) -> Iterator[Problem]:
+def _initialize(view: View, catalog: KnownNames, entry: Document) -> Iterator[Problem]:
     if view.update is None:
         return
     own = next((f for f in view.update.found.tables if f.table.lower() == view.name.lower()), None)
@@ -176,7 +176,7 @@ def _initialize(view: View, catalog: Catalog, entry: Entry) -> Iterator[Problem]
         yield Teller(view.update, view.name)(later[1], "columns-differ", message, hint)
 
 
-def _names(entry: Entry, key: str, catalog: Catalog) -> tuple[list[str], int] | None:
+def _names(entry: Document, key: str, catalog: KnownNames) -> tuple[list[str], int] | None:
     """Names of the columns that a statement gives, lower case, and where the first stands; None where in doubt."""
     analysis = entry.built.analyses.get(key)
     found = outputs(analysis.tree, catalog.columns_of) if analysis is not None and analysis.tree is not None else None
@@ -185,13 +185,13 @@ def _names(entry: Entry, key: str, catalog: Catalog) -> tuple[list[str], int] | 
     return [str(column.name).lower() for column in found], found[0].start
 
 
-def _no_parts(view: View, catalog: Catalog) -> Iterator[Problem]:
+def _no_parts(view: View, catalog: KnownNames) -> Iterator[Problem]:
     """Without another table that has parts, nothing says which parts the view has."""
     if view.update is None or view.update.found.problems:
         return
     others = {found.table.lower() for found in view.update.found.tables} - {view.name.lower()}
     if all(isinstance(catalog.tables.get(name), Dimension) for name in others):
-        message = f"{view.name} reads no source and no other view, so nothing says which parts it has"
+        message = f"{view.name} reads no source and no other view, so nothing defines which parts it has"
         yield Teller(view.update, view.name)(
             0, "no-parts", message, "read a source or a view, for example measurements[j]"
         )
@@ -245,7 +245,7 @@ def _stub(name: str, definition: Definition) -> Table:
     return Table(name, "view" if isinstance(definition, View) else "source", 1, "", inputs)
 
 
-def cycle_problem(ring: tuple[str, ...], catalog: Catalog) -> Problem:
+def cycle_problem(ring: tuple[str, ...], catalog: KnownNames) -> Problem:
     """At the first table's reference to the next."""
     first = catalog.tables[ring[0]]
     path = " -> ".join(catalog.tables[name].name for name in ring)
@@ -257,7 +257,7 @@ def cycle_problem(ring: tuple[str, ...], catalog: Catalog) -> Problem:
     return Problem(first.place.file, first.place.line, first.place.column, "cycle", path, hint, table=first.name)
 
 
-def result_columns(analyses: Mapping[str, Analysis], catalog: Catalog) -> tuple[str, ...] | None:
+def result_columns(analyses: Mapping[str, Analysis], catalog: KnownNames) -> tuple[str, ...] | None:
     """The columns that a view gives, if they are known for sure."""
     first = analyses.get("initialize") or analyses.get("update")
     if first is None or first.tree is None:

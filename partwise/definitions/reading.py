@@ -6,23 +6,23 @@ import re
 
 from partwise.definitions.build import build
 from partwise.definitions.definitions import Definition
-from partwise.definitions.meaning import Entry
+from partwise.definitions.meaning import Document
 from partwise.definitions.names import bad_name, is_ours
 from partwise.definitions.problems import Problem, did_you_mean, list_of
 from partwise.definitions.yaml.model import DOCUMENTS
 from partwise.definitions.yaml.shape import Reporter, shown, validate
-from partwise.definitions.yaml.text import File, Node, YamlProblem, compose, documents, duplicates, value
+from partwise.definitions.yaml.text import TextFile, YamlNode, YamlProblem, compose, documents, duplicates, value
 
 _NAMED = re.compile(r"^(?:source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 FAULT_HINT = "this is a fault of Partwise; please report it with the definition"
 
 
-class Reading:
+class DefinitionsReading:
     """Collects documents and problems of all files; `partwise.compile.assemble` looks at them together."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
-        self.entries: list[Entry] = []
+        self.entries: list[Document] = []
         #: Names of documents that are too broken for more: who reads them is not at fault.
         self.lost: set[str] = set()
 
@@ -31,13 +31,13 @@ class Reading:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as why:
             readable = content[: why.start].decode("utf-8-sig")
-            line, column = File(name, readable).at(len(readable))
+            line, column = TextFile(name, readable).at(len(readable))
             hint = "save the file as UTF-8"
             message = f"the byte 0x{content[why.start]:02X} is not UTF-8 text"
             self.problems.append(Problem(name, line, column, "encoding", message, hint))
             self.lost |= {found.lower() for found in _NAMED.findall(content.decode("latin-1"))}
             return
-        file = File(name, text)
+        file = TextFile(name, text)
         for offset, piece in documents(text):
             report = Reporter(file)
             try:
@@ -50,7 +50,7 @@ class Reading:
                 self.problems.append(report(offset, "internal", fault(why), FAULT_HINT))
                 self.lost |= {found.lower() for found in _NAMED.findall(piece)}
 
-    def _document(self, node: Node, file: File) -> None:
+    def _document(self, node: YamlNode, file: TextFile) -> None:
         report = Reporter(file)
         data = value(node)
         if data is None:
@@ -85,11 +85,11 @@ class Reading:
         if shaped.document is not None:
             built = build(shaped.document, node, report, shaped.without)
             self.problems += built.problems
-            self.entries.append(Entry(built, node, report))
+            self.entries.append(Document(built, node, report))
 
-    def tables(self) -> dict[str, Entry]:
+    def tables(self) -> dict[str, Document]:
         """By lower-case name; the second of two of one name is a problem."""
-        found: dict[str, Entry] = {}
+        found: dict[str, Document] = {}
         for entry in self.entries:
             first = found.setdefault(entry.definition.name.lower(), entry)
             if first is not entry:
@@ -105,7 +105,7 @@ def fault(why: Exception) -> str:
     return f"Partwise failed on this definition: {type(why).__name__}: {why}"
 
 
-def _no_kind(kinds: list[str], keys: list[str], node: Node, report: Reporter) -> Problem:
+def _no_kind(kinds: list[str], keys: list[str], node: YamlNode, report: Reporter) -> Problem:
     if kinds:
         key = node.key(kinds[1]) or node
         message = f"{list_of(kinds, 'and')} in one document"
@@ -116,7 +116,7 @@ def _no_kind(kinds: list[str], keys: list[str], node: Node, report: Reporter) ->
     return report(node, "not-a-definition", message, hint or "start the document with one of them and a name")
 
 
-def _second(entry: Entry, first: Definition) -> Problem:
+def _second(entry: Document, first: Definition) -> Problem:
     name = entry.definition.name
     kind = type(entry.definition).__name__.lower()
     at = entry.node.get(kind) or entry.node

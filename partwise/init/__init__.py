@@ -9,7 +9,7 @@ _TEMPLATE = Path(__file__).parent / "template"
 _SCHEMA = Path(__file__).parents[1] / "definitions" / "definitions.schema.json"
 
 
-class Occupied(Exception):
+class FilesExist(Exception):
     """Files that are there already; nothing was written."""
 
     def __init__(self, files: list[str]) -> None:
@@ -24,7 +24,7 @@ def make_workspace(folder: Path) -> list[str]:
     wanted["view_defs/definitions.schema.json"] = _SCHEMA
     wanted = {name.replace("gitignore", ".gitignore"): file for name, file in wanted.items()}
     if there := [name for name in wanted if (folder / name).exists()]:
-        raise Occupied(there)
+        raise FilesExist(there)
     for name, file in wanted.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ _TICK = text(
     "WHERE id = 1 RETURNING seq, defined, at"
 )
 _NOW = text("SELECT seq, defined, at FROM clock WHERE id = 1")
-#: Nothing that is written from now on is as old as this moment. Waits for whoever is writing.
+#: Nothing that is written from now on is as old as this time. Waits for whoever is writing.
 _PASS = text(
     "UPDATE clock SET at = CASE WHEN at < :moment THEN :moment ELSE at END WHERE id = 1 RETURNING seq, defined, at"
 )
@@ -42,7 +42,7 @@ class Reading:
 
 @dataclass
 class Writing(Reading):
-    """A writing transaction: `seq` is its own number, `at` the moment (seconds since 1970) it records.
+    """A writing transaction: `seq` is its own number, `at` the time (seconds since 1970) it records.
 
     `now` is the writer's own clock. Durations (how long a lease lasts) go by it: the ledger's time may be ahead.
     """

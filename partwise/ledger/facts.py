@@ -1,4 +1,4 @@
-"""The ledger as the planner reads it: one snapshot, few rows, each asked for once."""
+"""The ledger as the planner reads it: one snapshot, few rows, each requested once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOGETHER = 500
 class LedgerFacts:
     """Implements `partwise.plan.model.Facts` on one reading transaction.
 
-    What is expected is read with the first thing that is asked for: a statement costs more than its rows.
+    What is expected is read with the first thing that is requested: a statement costs more than its rows.
     """
 
     def __init__(self, reading: Reading) -> None:

@@ -245,7 +245,7 @@ class Ledger:
         with self.database.writing(now) as w:
             leases.check(w, held)
             before = w.on.execute(_FAILURE, {"t": held.table, "p": j}).one_or_none()
-            # Tries count for one cause: after a newer one they begin anew.
+            # Tries count for one cause: after a newer one they begin again.
             newer = before and any(row.seq > before.pin for row in due_rows(w, held.table, j, j))
             attempts = 1 + (before.attempts if before and not newer else 0)
             again = kind != "check" and not certain and attempts < ATTEMPTS

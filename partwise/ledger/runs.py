@@ -111,9 +111,9 @@ def all_due(r: Reading) -> dict[str, list[Due]]:
 
 
 def paint(w: Writing, table: str, parts: Parts, cause: Cause) -> None:
-    """Mark parts as due for a new cause. What was due already keeps the moment since when.
+    """Mark parts as due for a new cause. What was due already keeps the time since when.
 
-    What somebody asked for stays asked for: late rows that come in between do not take the request back.
+    What somebody requested stays requested: late rows that come in between do not take the request back.
     """
     for span in parts.ranges:
         old = due_rows(w, table, span.lo, span.hi)

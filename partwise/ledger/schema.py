@@ -117,7 +117,7 @@ mixed = _table(
     Column("reads", Text, nullable=False),  # those inputs, as JSON
 )
 
-#: Tables that began anew: since when, and since when their new content has all parts (until then the old one is read).
+#: Tables that began again: since when, and since when their new content has all parts (until then the old one is read).
 generation = _table(
     "generation",
     _key("table"),
@@ -309,7 +309,7 @@ backfill = _table(
     Column("table", String(255), nullable=False),
     Column("lo", BigInteger, nullable=False),
     Column("hi", BigInteger, nullable=False),
-    Column("asked", Text, nullable=False),  # parts by table, as JSON: those asked for, and those that they need first
+    Column("asked", Text, nullable=False),  # parts by table, as JSON: those requested, and those that they need first
     Column("downstream", Boolean, nullable=False),
     Column("state", String(16), nullable=False),  # running | stopped | done
     Column("holder", String(255), nullable=False),
@@ -372,7 +372,7 @@ held_file = _table(
     Column("at", Float, nullable=False),
 )
 
-#: How a window is kept, settled when there were rows to count. `mark` says for which query; another one is settled anew.
+#: How a window is kept, settled when there were rows to count. `mark` says for which query; another one is settled again.
 strategy = _table(
     "strategy",
     _key("view"),
@@ -408,7 +408,7 @@ def complete() -> MetaData:
     would be a tenth of the time that a command takes to start.
     """
     _partial_index("part_empty", part.c.table, part.c.part, where="rows = 0")
-    # Repairs of all tables since a moment, without reading what was only built since then.
+    # Repairs of all tables since a given time, without reading what was only built since then.
     _partial_index("revision_repairs", revision.c.at, revision.c.table, revision.c.part, where="revision > 1")
     return metadata
 

@@ -23,7 +23,7 @@ class BadAsk(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HeatWindow:
     """From one moment up to another (seconds since 1970, the end not included), and seconds per cell."""
 
     begin: int
@@ -31,15 +31,15 @@ class Window:
     resolution: int
 
 
-def window(begin: int, end: int, cells: int) -> Window:
-    """The window, with the finest resolution that needs no more cells than asked for."""
+def window(begin: int, end: int, cells: int) -> HeatWindow:
+    """The window, with the finest resolution that needs no more cells than requested."""
     if not EARLIEST <= begin <= LATEST or not EARLIEST <= end <= LATEST:
         raise BadAsk("from and to are seconds since 1970 within the years 1 to 9999.")
     if begin >= end:
         raise BadAsk(f"from ({begin}) must be before to ({end}).")
     if not 1 <= cells <= MOST_CELLS:
         raise BadAsk(f"cells is {cells}; expected 1 to {MOST_CELLS}.")
-    return Window(begin, end, resolution(end - begin, cells))
+    return HeatWindow(begin, end, resolution(end - begin, cells))
 
 
 def resolution(span: int, cells: int) -> int:

@@ -43,7 +43,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class WindowFacts:
     """What is known of one table within a window."""
 
     there: Parts
@@ -54,7 +54,7 @@ class Facts:
     should: Range | None = None  # from the first part that should be there to the newest that is or could be
 
 
-def states_of(table: Table, facts: Facts) -> dict[Word, Parts]:
+def states_of(table: Table, facts: WindowFacts) -> dict[Word, Parts]:
     """The parts of a table by state, each part in one of them. As `partwise.ledger.read.reports.state_of`, by ranges."""
     look, there, failed = facts.look, facts.there, facts.failed
     due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
@@ -117,7 +117,7 @@ def paint(
 
 
 def changes(grid: Grid, changed: Iterable[int]) -> str:
-    """`20-5c`: twenty cells, then five with a part whose content changed since the chosen moment, in whatever state."""
+    """`20-5c`: twenty cells, then five with a part whose content changed since the chosen time, in whatever state."""
     inside = {k for k in changed if grid.first <= k <= grid.last}
     return _packed("c" if k in inside else "-" for k in range(grid.first, grid.last + 1))
 

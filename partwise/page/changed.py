@@ -1,4 +1,4 @@
-"""What changed since a moment, over all tables or in one."""
+"""What changed since a given time, over all tables or in one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ChangedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedParts:
     """The newest change of each part, newest first. `more`: there are others."""
 
     table: str
@@ -32,7 +32,7 @@ class Changed:
     more: bool
 
 
-def changed(snapshot: Snapshot, table: Table, since: float) -> Changed:
+def changed(snapshot: Snapshot, table: Table, since: float) -> ChangedParts:
     rows, more = changes_since(snapshot, table.name, since, LIMIT)
     parts = tuple(
         ChangedPart(
@@ -45,4 +45,4 @@ def changed(snapshot: Snapshot, table: Table, since: float) -> Changed:
         )
         for row in rows
     )
-    return Changed(table.name, since, parts, more)
+    return ChangedParts(table.name, since, parts, more)

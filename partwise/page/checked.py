@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from partwise.checks.results import Kept
+from partwise.checks.results import KeptResults
 from partwise.parts import part_text
 from partwise.tables import Table
 
@@ -25,7 +25,7 @@ class CheckLine:
     accepted_by: str | None
 
 
-def lines_of(table: Table, kept: Kept) -> Iterator[CheckLine]:
+def lines_of(table: Table, kept: KeptResults) -> Iterator[CheckLine]:
     text = None if table.kind == "dimension" else part_text(kept.part, table.length)
     for item in kept.results:
         yield CheckLine(

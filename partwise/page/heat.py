@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.page import queries
-from partwise.page.ask import BadAsk, Window, resolution, window
-from partwise.page.cells import Facts, Grid, changes, paint, states_of
+from partwise.page.ask import BadAsk, HeatWindow, resolution, window
+from partwise.page.cells import Grid, WindowFacts, changes, paint, states_of
 from partwise.page.rows import Group, groups
 from partwise.page.states import STATES, State, Word
 from partwise.parts import FOREVER, Parts, Range, part_text
 from partwise.tables import DIMENSION_PART, Table
 
-#: A repair is marked for so many seconds, unless another moment is asked for.
+#: A repair is marked for so many seconds, unless another time is requested.
 MARKED = 86400
 #: Without a wish, so many of the shortest parts are shown, the newest ones.
 SHOWN = 1440
@@ -25,7 +25,7 @@ class Row:
     """One table. `cells`: letters with how often each follows, from cell number `first` on; see `states`.
 
     Cell k begins at k * `cell` seconds since 1970. `changed`: likewise, `c` for cells with a part whose content changed
-    since the chosen moment, in whatever state it is now. `counts` are parts by state within the window; parts that
+    since the chosen time, in whatever state it is now. `counts` are parts by state within the window; parts that
     are repaired or empty are counted once more under these words.
     """
 
@@ -137,7 +137,7 @@ def _counts(states: Mapping[Word, Parts], repaired: int, empty: int) -> dict[Wor
     return found
 
 
-def choose(snapshot: Snapshot, begin: int | None, end: int | None, cells: int) -> Window:
+def choose(snapshot: Snapshot, begin: int | None, end: int | None, cells: int) -> HeatWindow:
     """The window that is meant: as given, or up to the newest part of any table."""
     if begin is not None and end is not None:
         return window(begin, end, cells)
@@ -160,14 +160,14 @@ def choose(snapshot: Snapshot, begin: int | None, end: int | None, cells: int) -
     return window(stop - -(-span // step) * step, stop, cells)
 
 
-def facts_of(snapshot: Snapshot, shown: Window, spans: Mapping[str, Range]) -> dict[str, Facts]:
+def facts_of(snapshot: Snapshot, shown: HeatWindow, spans: Mapping[str, Range]) -> dict[str, WindowFacts]:
     """What is known of the parts of these tables."""
     failed, opened = queries.failed(snapshot.r), queries.opened(snapshot.r, shown)
     written = queries.writers(snapshot.r, snapshot.now)
     found = {}
     for name, span in spans.items():
         table, look = snapshot.graph[name], snapshot.looks.get(name)
-        found[name] = Facts(
+        found[name] = WindowFacts(
             there=snapshot.facts.existing(name, *span),
             look=look,
             failed=failed.get(name, Parts()),

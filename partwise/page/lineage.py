@@ -14,7 +14,7 @@ from partwise.tables import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class LineageNode:
     """A table. `depth`: steps of computing from the sources; `state` the worst that it has; `trouble` counts parts."""
 
     table: str
@@ -30,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class LineageEdge:
     """`reads` are the references, as written; of a dimension all of it is read."""
 
     source: str
@@ -41,8 +41,8 @@ class Edge:
 @dataclass(frozen=True, slots=True)
 class Lineage:
     sequence: int
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[LineageNode, ...]
+    edges: tuple[LineageEdge, ...]
 
 
 def lineage(snapshot: Snapshot, helpers: bool = False) -> Lineage:
@@ -66,7 +66,7 @@ def lineage(snapshot: Snapshot, helpers: bool = False) -> Lineage:
         }
         trouble = {word: count for word, count in trouble.items() if count}
         nodes.append(
-            Node(
+            LineageNode(
                 table=table.name,
                 kind=table.kind,
                 helper_of=table.helper_of,
@@ -82,7 +82,7 @@ def lineage(snapshot: Snapshot, helpers: bool = False) -> Lineage:
     return Lineage(snapshot.r.seq, tuple(nodes), edges)
 
 
-def _edges(graph: Graph, shown: set[str]) -> Iterator[Edge]:
+def _edges(graph: Graph, shown: set[str]) -> Iterator[LineageEdge]:
     for name in (n for n in graph.order if n in shown):
         found: dict[str, dict[str, None]] = {}
         todo, seen = list(graph[name].inputs + graph[name].initial), set()
@@ -96,10 +96,10 @@ def _edges(graph: Graph, shown: set[str]) -> Iterator[Edge]:
             elif item.table not in seen:
                 seen.add(item.table)
                 todo += graph[item.table].inputs + graph[item.table].initial
-        yield from (Edge(source, name, tuple(reads)) for source, reads in found.items())
+        yield from (LineageEdge(source, name, tuple(reads)) for source, reads in found.items())
 
 
-def _levels(graph: Graph, shown: set[str], edges: tuple[Edge, ...]) -> dict[str, int]:
+def _levels(graph: Graph, shown: set[str], edges: tuple[LineageEdge, ...]) -> dict[str, int]:
     above: dict[str, list[str]] = {}
     for edge in edges:
         above.setdefault(edge.view, []).append(edge.source)

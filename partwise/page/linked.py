@@ -17,7 +17,7 @@ LISTED = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedParts:
     """Parts of another table. `links` are single parts, as long as they are few; `changed` those with a newer revision
     than the one that was read. `whole`: all of a dimension, or every part from now on. `through`: helpers in between."""
 
@@ -33,11 +33,11 @@ class Linked:
     through: tuple[str, ...] = ()
 
 
-def linked(graph: Graph, name: str, parts: Parts, missing: tuple[str, ...] = ()) -> Linked:
+def linked(graph: Graph, name: str, parts: Parts, missing: tuple[str, ...] = ()) -> LinkedParts:
     table = graph[name]
     whole = table.kind == "dimension" or (bool(parts) and parts.last >= FOREVER)
     few = not whole and parts.count <= LISTED
-    return Linked(
+    return LinkedParts(
         table=name,
         parts=() if whole else texts(table, parts),
         count=0 if whole else parts.count,
@@ -53,7 +53,7 @@ def texts(table: Table, parts: Parts) -> tuple[str, ...]:
     return tuple(range_text(span, table.length) for span in parts.ranges)
 
 
-def computed_from(graph: Graph, known: PartHistory) -> Iterator[Linked]:
+def computed_from(graph: Graph, known: PartHistory) -> Iterator[LinkedParts]:
     """What was read, at which revisions."""
     for item in known.computed_from:
         of = graph[item.table]
@@ -66,7 +66,7 @@ def computed_from(graph: Graph, known: PartHistory) -> Iterator[Linked]:
         )
 
 
-def upstream(snapshot: Snapshot, known: PartHistory) -> Iterator[Linked]:
+def upstream(snapshot: Snapshot, known: PartHistory) -> Iterator[LinkedParts]:
     """What the part is computed from, in terms of tables that people know."""
     graph = snapshot.graph
     direct = {item.table: item for item in computed_from(graph, known)}
@@ -79,7 +79,7 @@ def upstream(snapshot: Snapshot, known: PartHistory) -> Iterator[Linked]:
         yield replace(found, missing=texts(graph[need.table], need.missing), through=between)
 
 
-def downstream(snapshot: Snapshot, known: PartHistory) -> Iterator[Linked]:
+def downstream(snapshot: Snapshot, known: PartHistory) -> Iterator[LinkedParts]:
     """What reads the part, in terms of tables that people know."""
     graph = snapshot.graph
     found: dict[str, tuple[Parts, tuple[str, ...]]] = {}

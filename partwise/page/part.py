@@ -11,11 +11,11 @@ from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records import checks
 from partwise.ledger.records.writers import Writer, writer_at
 from partwise.page import queries
-from partwise.page.ask import BadAsk, Window
+from partwise.page.ask import BadAsk, HeatWindow
 from partwise.page.cells import states_of
 from partwise.page.checked import CheckLine, lines_of
 from partwise.page.heat import MARKED, facts_of
-from partwise.page.linked import Linked, computed_from, downstream, linked, texts, upstream
+from partwise.page.linked import LinkedParts, computed_from, downstream, linked, texts, upstream
 from partwise.page.states import Word
 from partwise.parts import Parts, Range, part_text, range_text
 from partwise.tables import DIMENSION_PART, Table
@@ -27,7 +27,7 @@ ZONE = "Etc/UTC"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeatCell:
     """A cell of the heat-map. `part` if it is one; `rows`, `revision` and `updated` are of what exists. `counts` as in
     the heat-map: what is repaired or empty is counted once more under these words."""
 
@@ -82,11 +82,11 @@ class PartDetails:
     rows: int | None
     revision: int | None
     updated: float | None
-    requires: tuple[Linked, ...]
-    computed_from: tuple[Linked, ...]
-    feeds: tuple[Linked, ...]
-    upstream: tuple[Linked, ...]
-    downstream: tuple[Linked, ...]
+    requires: tuple[LinkedParts, ...]
+    computed_from: tuple[LinkedParts, ...]
+    feeds: tuple[LinkedParts, ...]
+    upstream: tuple[LinkedParts, ...]
+    downstream: tuple[LinkedParts, ...]
     revisions: tuple[RevisionLine, ...]
     failure: FailureLine | None
     checks: tuple[CheckLine, ...]
@@ -96,7 +96,7 @@ class PartDetails:
     run: str | None
 
 
-def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = MARKED) -> Cell:
+def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = MARKED) -> HeatCell:
     """The parts of a table that begin between two moments."""
     if begin >= end:
         raise BadAsk(f"from ({begin}) must be before to ({end}).")
@@ -105,7 +105,7 @@ def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = M
     if table.kind == "dimension":
         span, length = Range(DIMENSION_PART, DIMENSION_PART), 1
     if span.lo > span.hi:
-        span = Range(begin // length, begin // length)  # a moment inside of a part means that part
+        span = Range(begin // length, begin // length)  # a moment inside a part means that part
     counts: dict[Word, int] = {word: parts.count for word, parts in _states(snapshot, table, span).items()}
     rows = revision = updated = None
     if span.size <= ADDED:
@@ -120,7 +120,7 @@ def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = M
     one = span.lo == span.hi
     text = "all of it" if table.kind == "dimension" else range_text(span, length)
     part = part_text(span.lo, length) if one and table.kind != "dimension" else None
-    return Cell(
+    return HeatCell(
         table.name, text, span.size, part, span.lo * length, (span.hi + 1) * length, counts, rows, revision, updated
     )
 
@@ -128,7 +128,7 @@ def cell(snapshot: Snapshot, table: Table, begin: int, end: int, within: int = M
 def _states(snapshot: Snapshot, table: Table, span: Range) -> dict[Word, Parts]:
     """As the heat-map has it."""
     length = 1 if table.kind == "dimension" else table.length
-    shown = Window(span.lo * length, (span.hi + 1) * length, length)
+    shown = HeatWindow(span.lo * length, (span.hi + 1) * length, length)
     facts = facts_of(snapshot, shown, {table.name: span})[table.name]
     found = {word: kept.within(*span) for word, kept in states_of(table, facts).items()}
     return {word: parts for word, parts in found.items() if parts}

@@ -24,7 +24,7 @@ class Unavailable(Exception):
     """There is nothing to look at now; the message is meant for people."""
 
 
-class Place:
+class PageWorkspace:
     """The ledger's own definitions are shown: what the page says is what the next step will do.
 
     Opened at the first question and not before: an Airflow whose workspace is broken must start all the same.

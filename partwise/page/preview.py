@@ -15,7 +15,7 @@ from partwise.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class PreviewLine:
-    """`why`: asked for, needed first, or follows (only if what it reads changes)."""
+    """`why`: requested, needed first, or follows (only if what it reads changes)."""
 
     table: str
     parts: str
@@ -25,7 +25,7 @@ class PreviewLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class BackfillPreview:
     """`seconds` is None where a table has no history to go by."""
 
     table: str
@@ -36,7 +36,9 @@ class Preview:
     seconds: float | None
 
 
-def preview(snapshot: Snapshot, table: Table, text: str, upstream: bool = False, downstream: bool = True) -> Preview:
+def preview(
+    snapshot: Snapshot, table: Table, text: str, upstream: bool = False, downstream: bool = True
+) -> BackfillPreview:
     """Raises BadAsk where a backfill would be refused."""
     if table.kind != "view":
         raise BadAsk(f"{table.name} is a {table.kind}: its parts come from outside. Backfill a view that reads it.")
@@ -50,14 +52,14 @@ def preview(snapshot: Snapshot, table: Table, text: str, upstream: bool = False,
         raise BadAsk(str(problem)) from None
     lines = []
     for name in (n for n in graph.order if n in asked.scope):
-        why = "asked for" if name in asked.requested else "needed first"
+        why = "requested" if name in asked.requested else "needed first"
         lines.append(_line(snapshot, name, asked.scope[name], why))
     follows = closure(graph, world.start, world.existing, asked.scope, downstream)
     lines += [_line(snapshot, name, follows[name], "follows") for name in graph.order if name in follows]
     sure = [line for line in lines if line.why != "follows"]
     took = [line.seconds for line in sure]
     known = [seconds for seconds in took if seconds is not None]
-    return Preview(
+    return BackfillPreview(
         table=table.name,
         range=range_text(span, table.length),
         lines=tuple(lines),

@@ -10,7 +10,7 @@ from sqlalchemy import BindParameter, ColumnElement, bindparam, case, func, sele
 from partwise.ledger.database import Reading
 from partwise.ledger.records.backfills import SILENT
 from partwise.ledger.schema import announcement, backfill, catalog, failure, lease, open_part, part, revision
-from partwise.page.ask import Window
+from partwise.page.ask import HeatWindow
 from partwise.parts import Parts, Range
 
 #: Of a table with more parts in the window than this, empty ones are not told apart.
@@ -29,7 +29,7 @@ def _floor(number: ColumnElement[Any], by: ColumnElement[Any]) -> ColumnElement[
 
 _CELL_LENGTH = case((catalog.c.length > _RESOLUTION, catalog.c.length), else_=_RESOLUTION)
 #: The cells of a table that overlap the window, as `partwise.page.cells.Grid`: a part that began before the window and
-#: reaches into it is shown, so it is asked for.
+#: reaches into it is shown, so it is requested.
 _FIRST_CELL = _floor(_BEGIN + 0 * catalog.c.length, _CELL_LENGTH)
 _LAST_CELL = _floor(_END - 1 + 0 * catalog.c.length, _CELL_LENGTH)
 
@@ -100,16 +100,16 @@ def _cells(rows: Any) -> Cells:
     return found
 
 
-def repaired(r: Reading, window: Window, since: float) -> Cells:
+def repaired(r: Reading, window: HeatWindow, since: float) -> Cells:
     """Parts whose content changed again after a moment."""
     return _cells(r.on.execute(_REPAIRED, {"since": since, **_values(window)}))
 
 
-def empty(r: Reading, window: Window, names: Collection[str]) -> Cells:
+def empty(r: Reading, window: HeatWindow, names: Collection[str]) -> Cells:
     return _cells(r.on.execute(_EMPTY, {"names": list(names), **_values(window)})) if names else {}
 
 
-def _values(window: Window) -> dict[str, int]:
+def _values(window: HeatWindow) -> dict[str, int]:
     return {"begin": window.begin, "end": window.end, "resolution": window.resolution}
 
 
@@ -117,7 +117,7 @@ def failed(r: Reading) -> dict[str, Parts]:
     return _parts(r.on.execute(_FAILED))
 
 
-def opened(r: Reading, window: Window) -> dict[str, Parts]:
+def opened(r: Reading, window: HeatWindow) -> dict[str, Parts]:
     return _parts(r.on.execute(_OPEN, _values(window)))
 
 

@@ -35,7 +35,7 @@ _STEPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class TabQuery:
     """A query as it runs, of the view or of one of its helpers."""
 
     table: str
@@ -73,7 +73,7 @@ class Tab:
     start: str | None
     file: str | None
     definition: str | None
-    queries: tuple[Query, ...]
+    queries: tuple[TabQuery, ...]
     choice: str
     advice: str
     many: str
@@ -122,14 +122,14 @@ def tab(snapshot: Snapshot, program: Program, table: Table, folder: Path | None 
     )
 
 
-def _queries(view: Runnable) -> Iterator[Query]:
+def _queries(view: Runnable) -> Iterator[TabQuery]:
     query = view.written.query
     if query is not None and view.helper_of is None:
-        yield Query(view.name, "as written", query.text.strip())
+        yield TabQuery(view.name, "as written", query.text.strip())
     generated = query is not None
     for title, statement in (("INITIALIZE", view.initialize), ("UPDATE", view.update)):
         if statement is not None:
-            yield Query(view.name, f"{title}, generated" if generated else title, statement.text.strip())
+            yield TabQuery(view.name, f"{title}, generated" if generated else title, statement.text.strip())
 
 
 def _named(file: str, folder: Path | None) -> str:

@@ -44,7 +44,7 @@ def duration_text(length: int) -> str:
 
 
 def index(moment: datetime, length: int) -> int:
-    """The part that holds this moment. A moment without a zone is UTC."""
+    """The part that holds this time. A moment without a zone is UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(seconds=1) // length
 

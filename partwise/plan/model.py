@@ -125,9 +125,9 @@ Window = tuple[str, int, int]
 
 
 class Facts(Protocol):
-    """What planning needs to know of the ledger, as of one moment.
+    """What planning needs to know of the ledger, from one snapshot.
 
-    `expect` says what will be asked for, so that it can be read together; it changes no answer.
+    `expect` says what will be requested, so that it can be read together; it changes no answer.
     """
 
     def expect(self, tables: Iterable[str] = (), windows: Iterable[Window] = ()) -> None: ...

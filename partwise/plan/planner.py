@@ -189,7 +189,7 @@ def _incoming(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:
 
 
 def _manual(table: Table, rows: list[Due], facts: Facts) -> Parts:
-    """Stale parts that the view's owner wants to repair by hand. Their published content goes on to be used."""
+    """Stale parts that the view's owner wants to repair manually. Their published content goes on to be used."""
     if table.repair != "manual" or not rows:
         return Parts()
     asked = Parts.of(*((row.lo, row.hi) for row in rows if row.cause.kind != "requested"))

@@ -11,7 +11,7 @@ from partwise.tables import DIMENSION_PART, Input, Table
 
 
 class PartFacts(Protocol):
-    """What is known of the parts of tables, as of one moment.
+    """What is known of the parts of tables, from one snapshot.
 
     `start` is settled: the first part of a view, the lowest part that a source ever had. It is not the first
     existing part, which retention moves; None means that the table never had a part.

@@ -152,7 +152,7 @@ class Builder:
         return tuple(found)
 
     def _reach(self, table: exp.Table, top: exp.Expr, env: Environment) -> Environment:
-        """WITH queries inside of what is not understood: their names mean no tables, and they are walked anyway."""
+        """WITH queries inside what is not understood: their names mean no tables, and they are walked anyway."""
         from sqlglot import exp
 
         names = {cte.alias.lower() for w in top.find_all(exp.With) for cte in w.expressions}

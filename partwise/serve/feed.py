@@ -23,7 +23,7 @@ HEADER = "event_time,src,dest,loss\n"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FeedFile:
     """A file that lands."""
 
     name: str
@@ -44,20 +44,20 @@ def rows(minute: int) -> list[str]:
     return found
 
 
-def files(minute: int) -> Iterator[File]:
+def files(minute: int) -> Iterator[FeedFile]:
     """What lands when a minute is delivered: its rows but one that is held back, and the late row of an older minute."""
     found = rows(minute)
     if minute % LATE_EVERY == 0:
         del found[minute % len(found)]
-    yield File(f"{_name(minute)}.csv", HEADER + "".join(found))
+    yield FeedFile(f"{_name(minute)}.csv", HEADER + "".join(found))
     old = minute - LATE_BY
     if old % LATE_EVERY == 0:
         late = rows(old)
-        yield File(f"late-{_name(old)}.csv", HEADER + late[old % len(late)])
+        yield FeedFile(f"late-{_name(old)}.csv", HEADER + late[old % len(late)])
 
 
-def nodes() -> File:
-    return File("nodes.csv", "node,region\n" + "".join(f"{node},{region}\n" for node, region in NODES.items()))
+def nodes() -> FeedFile:
+    return FeedFile("nodes.csv", "node,region\n" + "".join(f"{node},{region}\n" for node, region in NODES.items()))
 
 
 def last_delivered(names: Iterator[str]) -> int | None:
@@ -67,7 +67,7 @@ def last_delivered(names: Iterator[str]) -> int | None:
 
 
 def due(last: int | None, now: float) -> list[int]:
-    """Minutes to deliver at this moment: at first several, then one at a time, never one that is not over yet."""
+    """Minutes to deliver at this time: at first several, then one at a time, never one that is not over yet."""
     newest = int(now // 60) - 1
     if last is None:
         first = (newest - BEHIND) // LATE_EVERY * LATE_EVERY  # so that no late row is older than the first minute
@@ -75,7 +75,7 @@ def due(last: int | None, now: float) -> list[int]:
     return [last + 1] if last < newest else []
 
 
-def deliver(landing: Path, file: File) -> None:
+def deliver(landing: Path, file: FeedFile) -> None:
     """Written beside, then renamed: whoever reads the folder sees it whole."""
     landing.mkdir(parents=True, exist_ok=True)
     draft = landing / f"{file.name}.tmp"

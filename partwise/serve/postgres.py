@@ -1,4 +1,7 @@
-"""A real PostgreSQL as ordinary processes of this user, reached through a socket in its own folder."""
+"""A real PostgreSQL as ordinary processes of this user, reached through a socket in its own folder.
+
+The only file that knows the package which brings it; `postgres_system` is for a server that runs anyway.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import re
 import socket
 import subprocess
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,11 @@ class Postgres:
     def pid(self) -> int:
         return int(self._server.get_pid())
 
+    @property
+    def pids(self) -> frozenset[int]:
+        """Of its processes, the one that we know."""
+        return frozenset({self.pid})
+
     def is_running(self) -> bool:
         process = self._server.get_postmaster_info().process
         return process is not None and bool(process.is_running()) and process.status() != "zombie"
@@ -45,18 +54,25 @@ class Postgres:
 
     def databases(self, *names: str) -> None:
         """Makes those that are not there."""
-        from sqlalchemy import create_engine, text
+        make_databases(self._server.get_uri(driver="psycopg2"), names)
 
-        engine = create_engine(self._server.get_uri(driver="psycopg2"), isolation_level="AUTOCOMMIT")
+    def stop(self) -> None:
+        self._server.stop()
+
+
+def make_databases(url: str, names: Iterable[str]) -> None:
+    """Those that a server does not have yet; `url` leads to any of its databases."""
+    from sqlalchemy import create_engine, make_url, text
+
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg2"), isolation_level="AUTOCOMMIT")
+    try:
         with engine.connect() as on:
             known = set(on.execute(text("SELECT datname FROM pg_database")).scalars())
             for name in names:
                 if name not in known:
                     on.execute(text(f'CREATE DATABASE "{name}"'))
+    finally:
         engine.dispose()
-
-    def stop(self) -> None:
-        self._server.stop()
 
 
 def start(folder: Path, stops_with_us: bool = False) -> Postgres:

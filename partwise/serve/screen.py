@@ -27,7 +27,7 @@ class Screen:
         self._live: Any = None
         self._next = 0.0
         self._said = ""
-        self._found: list[summary.Line] = []
+        self._found: list[summary.SummaryLine] = []
         self._began = time.monotonic()
 
     def __enter__(self) -> Screen:
@@ -68,7 +68,7 @@ class Screen:
             self._next = time.monotonic() + EVERY
         return summary.view_parts(self._found)
 
-    def _look(self) -> list[summary.Line] | None:
+    def _look(self) -> list[summary.SummaryLine] | None:
         from sqlalchemy.exc import DBAPIError
 
         assert self._ledger is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.serve.postgres import Postgres
+from partwise.serve.postgres_system import SystemPostgres
 from partwise.serve.screen import Screen
 from partwise.serve.site import ports, prepare
 from partwise.serve.site.environment import Keys, environment
@@ -33,7 +34,7 @@ def serve(site: Site, until: Until = Until()) -> int:
     began = time.monotonic()
     with leftovers.alone(site.state), _signals() as asked:
         if ended := leftovers.end_leftovers(site.state):
-            print(f"ended what an earlier run had left: {', '.join(ended)}")
+            print(f"stopped processes of an earlier run: {', '.join(ended)}")
         if problems := [*ports.twice(site.ports), *map(str, ports.taken(site.ports))]:
             raise CannotServe("\n".join(problems))
         processes.adopt_orphans()
@@ -46,14 +47,14 @@ def serve(site: Site, until: Until = Until()) -> int:
             server.stop()
 
 
-def _run(site: Site, keys: Keys, server: Postgres, until: Until, asked: _Asked, began: float) -> int:
+def _run(site: Site, keys: Keys, server: Postgres | SystemPostgres, until: Until, asked: _Asked, began: float) -> int:
     migrate = prepare.needs_migration(site.airflow_url)
     supervisor = Supervisor(
         components(site, migrate),
         environment(site, keys, os.environ),
         site.logs,
         site.workspace,
-        also=lambda: {server.pid},
+        also=lambda: set(server.pids),
         tell=lambda text: screen.say(text),
     )
     screen = Screen(site)
@@ -65,16 +66,16 @@ def _run(site: Site, keys: Keys, server: Postgres, until: Until, asked: _Asked, 
         with screen:
             return _watch(site, keys, server, until, asked, began, supervisor, screen, migrate)
     finally:
-        screen.say("stopping ... (Ctrl-C again: at once)")
+        screen.say("stopping ... (Ctrl-C again stops immediately)")
         left = supervisor.stop(hurry=lambda: asked.twice)
         (site.state / leftovers.FILE).unlink(missing_ok=True)
-        screen.say(f"stopped{f'; ended {left} task processes' if left else ''}. The next start goes on from here.")
+        screen.say(f"stopped{f'; ended {left} task processes' if left else ''}. The next start continues from here.")
 
 
 def _watch(
     site: Site,
     keys: Keys,
-    server: Postgres,
+    server: Postgres | SystemPostgres,
     until: Until,
     asked: _Asked,
     began: float,
@@ -86,8 +87,9 @@ def _watch(
     greeted = False
     while not asked.once:
         if not server.is_running():
-            screen.say("PostgreSQL ended; it is started again")
-            processes.reap(server.pid)
+            screen.say("PostgreSQL ended; restarting it")
+            for pid in server.pids:
+                processes.reap(pid)
             while not server.ensure_running() and not asked.once:
                 asked.wait(1)
         supervisor.step()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryLine:
     """One table, as people see it."""
 
     table: str
@@ -27,14 +27,14 @@ class Line:
     updated: str
 
 
-def lines(ledger: Ledger, now: float, zone: str = "UTC") -> list[Line]:
+def lines(ledger: Ledger, now: float, zone: str = "UTC") -> list[SummaryLine]:
     """Every table that is not a helper, with the definitions that the ledger has taken over."""
     from partwise.ledger.read import reports
     from partwise.ledger.read.snapshot import as_defined
 
     with as_defined(ledger, ledger.graph(), now) as snapshot:
         return [
-            Line(
+            SummaryLine(
                 table=found.table.name,
                 kind=found.table.kind,
                 parts=found.parts,
@@ -49,11 +49,11 @@ def lines(ledger: Ledger, now: float, zone: str = "UTC") -> list[Line]:
         ]
 
 
-def view_parts(found: list[Line]) -> int:
+def view_parts(found: list[SummaryLine]) -> int:
     return sum(line.parts for line in found if line.kind == "view")
 
 
-def one_line(found: list[Line]) -> str:
+def one_line(found: list[SummaryLine]) -> str:
     """For a log: what changes while it works."""
     sources = sum(line.parts for line in found if line.kind == "source")
     stale, waiting = sum(line.stale for line in found), sum(line.waiting for line in found)
@@ -62,7 +62,7 @@ def one_line(found: list[Line]) -> str:
     return f"{said}, {failed} failed" if failed else said
 
 
-def table(found: list[Line], title: str) -> Shown:
+def table(found: list[SummaryLine], title: str) -> Shown:
     from rich import box
     from rich.table import Table as Shown
 

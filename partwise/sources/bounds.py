@@ -22,7 +22,7 @@ FIRST_MICROS, LAST_MICROS = -62_135_596_800 * MICROS, 253_402_300_800 * MICROS -
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Event times (microseconds) and parts outside of these are set aside. None: no bound."""
+    """Event times (microseconds) and parts outside of these are quarantined. None: no bound."""
 
     oldest: int | None = None
     newest: int | None = None

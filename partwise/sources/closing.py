@@ -38,7 +38,7 @@ def by_delay(
     if not known or limit <= known.first:
         return Closing(Parts())
     found = _filled(existing, opened.within(-FOREVER, limit - 1), limit - 1, floor)
-    # A part that was closed by hand ahead of the watermark does not close what is before it.
+    # A part that was closed manually ahead of the watermark does not close what is before it.
     return Closing(found.parts.within(-FOREVER, limit - 1), found.left)
 
 

@@ -25,7 +25,7 @@ _UNFINISHED = re.compile(r"\.(tmp|temp|part|partial|crdownload|filepart|swp)$|~$
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ListedFile:
     """A file as a listing shows it. `mtime` in nanoseconds."""
 
     name: str
@@ -53,12 +53,14 @@ def set_apart(name: str, pattern: str) -> bool:
     return any(folder.startswith(("_", ".")) for folder in name.split("/")[fixed:-1])
 
 
-def to_read(listed: Iterable[Look], known: Mapping[str, TakenFile]) -> list[Look]:
+def to_read(listed: Iterable[ListedFile], known: Mapping[str, TakenFile]) -> list[ListedFile]:
     """Files that have to be looked into: new ones, and those whose size or time stamp is another one."""
     return [f for f in listed if (k := known.get(f.name)) is None or (k.size, k.mtime) != (f.size, f.mtime)]
 
 
-def newest(looks: Mapping[str, Look], known: Mapping[str, TakenFile]) -> tuple[dict[str, Look], dict[str, TakenFile]]:
+def newest(
+    looks: Mapping[str, ListedFile], known: Mapping[str, TakenFile]
+) -> tuple[dict[str, ListedFile], dict[str, TakenFile]]:
     """Of a dimension the file that may be its content, if any, and the one that is. An older file that is left when the
     newest one disappears is not taken instead."""
     current = max(known.values(), key=lambda f: f.id, default=None)
@@ -69,12 +71,12 @@ def newest(looks: Mapping[str, Look], known: Mapping[str, TakenFile]) -> tuple[d
     return ({} if old else {found.name: found}), {current.name: current}
 
 
-def fresh(listed: Iterable[Look], settle: float, now: float) -> list[Look]:
+def fresh(listed: Iterable[ListedFile], settle: float, now: float) -> list[ListedFile]:
     """Files that were written to so lately that their writer may not have finished."""
     return [f for f in listed if f.mtime > (now - settle) * 1e9]
 
 
-def growing(before: Iterable[Look], after: Mapping[str, Look]) -> frozenset[str]:
+def growing(before: Iterable[ListedFile], after: Mapping[str, ListedFile]) -> frozenset[str]:
     """Files that changed (or went away) between two looks."""
     return frozenset(f.name for f in before if after.get(f.name) != f)
 

@@ -87,14 +87,14 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
         inside = inside.cut(inside.tokens[0].end, inside.offset + len(inside.text))
         if inside.text == "*" or inside.text.endswith(".*"):
             raise TranslationError(
-                Problem(inside.offset, "unsupported-aggregate", f"'{inside.text}' cannot stand behind DISTINCT",
+                Problem(inside.offset, "unsupported-aggregate", f"'{inside.text}' is not allowed after DISTINCT",
                         "name the columns: COUNT(DISTINCT a, b)")
             )  # fmt: skip
     inside, ignore = _ignoring(inside) if name in ("first", "last") else (inside, False)
     nested = calls(inside)
     if nested:
         raise TranslationError(
-            Problem(nested[0].start, "unsupported-aggregate", "an aggregate cannot stand inside another one")
+            Problem(nested[0].start, "unsupported-aggregate", "an aggregate is not allowed inside another one")
         )
     condition: Piece | None = None
     ordered: list[Piece] = []

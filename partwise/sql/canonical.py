@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from partwise.sql.references import Analysis, analyse
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from partwise.sql.tokens import Token
 
 _QUOTED = {"STRING": "'", "IDENTIFIER": "`", "RAW_STRING": "r'", "HEX_STRING": "x'", "BYTE_STRING": "b'"}
 

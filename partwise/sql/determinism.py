@@ -13,7 +13,8 @@ from partwise.sql.parse import SqlProblem
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+
+    from partwise.sql.tokens import Token
 
 _CLOCK = frozenset(
     [

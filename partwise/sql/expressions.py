@@ -66,12 +66,12 @@ def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
             last.start, "bad-expression", f"'{last.text}' follows an expression", "is AND or a comma missing?"
         )
     if tree.find(exp.Select, exp.Subquery):  # EXISTS alone may be the function: exists(array, x -> x > 1)
-        yield Problem(piece.offset, "unsupported-expression", f"a subquery cannot stand in {where}",
+        yield Problem(piece.offset, "unsupported-expression", f"subqueries are not allowed in {where}",
                       "read the other table in a view of its own and query that view")  # fmt: skip
     elif tree.find(exp.Window):
-        yield Problem(piece.offset, "unsupported-expression", f"OVER cannot stand in {where}")
+        yield Problem(piece.offset, "unsupported-expression", f"window functions are not allowed in {where}")
     elif tree.find(exp.AggFunc):
-        yield Problem(piece.offset, "unsupported-expression", f"an aggregate cannot stand in {where}",
+        yield Problem(piece.offset, "unsupported-expression", f"aggregates are not allowed in {where}",
                       "conditions on aggregates go under HAVING")  # fmt: skip
 
 
@@ -84,8 +84,8 @@ def previous_problem(piece: Piece) -> Problem | None:
     """PREV where it cannot stand."""
     for token, after in zip(piece.tokens, piece.tokens[1:], strict=False):
         if token.keyword == "PREV" and after.text == "(":
-            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it can only "
-                           "stand in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
+            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it is only "
+                           "allowed in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
     return None
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+
+    from partwise.sql.tokens import Token
 
 #: Deeper nesting than this is never written by a person, and would exhaust the parser.
 _DEEPEST = 60
@@ -76,7 +77,7 @@ def tokenise(sql: str) -> Tokens:
 
 def _window_as_name(tokens: list[Token]) -> tuple[Token, ...]:
     """`window(time, '5 minutes')` and `window.start` are a function and a column, which sqlglot takes for a clause."""
-    from sqlglot.tokenizer_core import TokenType
+    from partwise.sql.tokens import TokenType
 
     out = list(tokens)
     for at, (token, following) in enumerate(pairwise(tokens)):

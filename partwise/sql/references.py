@@ -18,7 +18,8 @@ from partwise.sql.parse import SqlProblem, Tree, parse, tokenise
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+
+    from partwise.sql.tokens import Token
 
 #: The names an index can have: `i` in INITIALIZE, `j` in UPDATE.
 INDEXES = ("i", "j")
@@ -180,7 +181,7 @@ def _is_range(sql: str, brackets: _Brackets) -> bool:
 
 
 def _range_of_column(brackets: _Brackets) -> SqlProblem:
-    hint = "references stand behind a table's name in FROM or JOIN"
+    hint = "references follow a table's name in FROM or JOIN"
     return SqlProblem("sql-syntax", "only tables have ranges of parts", brackets.open, brackets.close + 1, hint)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlglot import exp, tokenizer_core
+from sqlglot import exp
 from sqlglot.dialects import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from partwise.compile.model import Problem, TranslationError
+from partwise.sql import tokens as sqlglot_tokens
 from partwise.sql.parse import tokenise
 
 _OPEN, _CLOSE = {"(", "[", "{"}, {")", "]", "}"}
@@ -156,7 +157,7 @@ class Piece:
 
 
 def complaint(error: ParseError) -> str:
-    """What the parser says, without words from inside of it."""
+    """What the parser says, without words from inside it."""
     what = str(error.errors[0].get("description") or "") if error.errors else ""
     return "something is missing" if not what or "<class" in what or "<Token" in what else what.rstrip(".")
 
@@ -165,16 +166,16 @@ def complaint(error: ParseError) -> str:
 _BEFORE = "SELECT "
 
 
-def _tokenised(text: str) -> list[tokenizer_core.Token]:
+def _tokenised(text: str) -> list[sqlglot_tokens.Token]:
     return [_as_name(token) for token in list(Spark().tokenize(_BEFORE + text))[1:]]
 
 
-def _as_name(token: tokenizer_core.Token) -> tokenizer_core.Token:
+def _as_name(token: sqlglot_tokens.Token) -> sqlglot_tokens.Token:
     """Words that only begin statements are names in a query: `(describe > 1)`."""
     if token.token_type.name not in _STATEMENTS:
         return token
     place = {"line": token.line, "col": token.col, "start": token.start, "end": token.end}
-    return tokenizer_core.Token(tokenizer_core.TokenType.VAR, token.text, comments=token.comments, **place)
+    return sqlglot_tokens.Token(sqlglot_tokens.TokenType.VAR, token.text, comments=token.comments, **place)
 
 
 _STATEMENTS = frozenset(["ALTER", "CREATE", "DESCRIBE", "DROP", "GRANT", "INSERT", "REVOKE", "ROLLBACK", "UNCACHE"])

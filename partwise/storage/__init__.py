@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwise.storage.errors import Conflict, NoTable, Refused, StorageError, StoreProblem
+    from partwise.storage.errors import CommitRefused, Conflict, NoTable, StorageError, StoreProblem
     from partwise.storage.handle import File, Handle, Rewrite, rewrite
     from partwise.storage.log import Logged, entries
     from partwise.storage.schema import BadSchema
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BadSchema",
+    "CommitRefused",
     "Conflict",
     "File",
     "Handle",
     "Logged",
     "NoTable",
-    "Refused",
     "Rewrite",
     "StorageError",
     "StoreProblem",

@@ -19,5 +19,5 @@ class Conflict(StorageError):
     """Another commit took the version; nothing of ours is visible. Start over from a new handle."""
 
 
-class Refused(StorageError):
+class CommitRefused(StorageError):
     """The commit would have damaged the table; nothing was written."""

@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from partwise import object_store
 from partwise.parts import Parts
-from partwise.storage.errors import NoTable, Refused, StoreProblem
+from partwise.storage.errors import CommitRefused, NoTable, StoreProblem
 from partwise.storage.schema import PART, names
 
 
@@ -35,7 +35,7 @@ class File:
 
 @dataclass(frozen=True)
 class Handle:
-    """A table at one version. Cheap: the list of files is read when asked for."""
+    """A table at one version. Cheap: the list of files is read when requested."""
 
     path: str
     version: int
@@ -96,7 +96,7 @@ def rewrite(handle: Handle, parts: Parts) -> Rewrite:
     mixed = tuple(file for file in removed if not file.only_holds(parts))
     unknown = next((f.path for f in mixed if f.lo is None), None)
     if unknown is not None:
-        raise Refused(f"{handle.path}: {unknown} has no statistics of '{PART}', so its parts cannot be replaced")
+        raise CommitRefused(f"{handle.path}: {unknown} has no statistics of '{PART}', so its parts cannot be replaced")
     held = Parts.of(*((f.lo, f.hi) for f in mixed if f.lo is not None and f.hi is not None))
     return Rewrite(removed, mixed, held - parts)
 

@@ -1,7 +1,7 @@
 """Ad-hoc SQL by DuckDB over pinned versions of tables, without a JVM.
 
 Each table is a view over exactly the files of its version, so a query over several tables sees all
-of them as of one moment, whatever is being committed meanwhile. Local files DuckDB reads by itself, those of an object
+of them from one snapshot, whatever is being committed meanwhile. Local files DuckDB reads by itself, those of an object
 store through pyarrow.
 """
 
@@ -37,7 +37,7 @@ _TYPES = {
 }
 
 
-#: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody asked for.
+#: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody requested.
 _SYSTEM = re.compile(r'\nDid you mean "(?:pg_|duckdb_|sqlite_|information_schema)[^\n]*')
 
 
@@ -46,7 +46,7 @@ class BadQuery(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
+class PinnedTable:
     """A table as a query sees it. Without a version it is empty and has the given schema.
 
     `parts` are the parts that exist: a source's table also holds rows of parts that are not closed yet.
@@ -66,7 +66,7 @@ class Result:
     sequence: int | None = None  # of the ledger, as of which the tables were read
 
 
-def query(sql: str, tables: Mapping[str, Pin]) -> Result:
+def query(sql: str, tables: Mapping[str, PinnedTable]) -> Result:
     """Runs one statement. Times are in UTC. Raises BadQuery, NoTable."""
     import duckdb
 
@@ -88,7 +88,7 @@ def query(sql: str, tables: Mapping[str, Pin]) -> Result:
             raise BadQuery(f"{_SYSTEM.sub('', str(why))}\nTables of this workspace: {known}") from why
 
 
-def connect(sql: str, tables: Mapping[str, Pin]) -> DuckDBPyConnection:
+def connect(sql: str, tables: Mapping[str, PinnedTable]) -> DuckDBPyConnection:
     """A connection in which the tables that the text mentions are views."""
     import duckdb
 
@@ -108,7 +108,7 @@ def mentioned(sql: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if set(re.findall(r"\w+", name.lower())) <= words]
 
 
-def _select(name: str, pin: Pin, connection: DuckDBPyConnection) -> str:
+def _select(name: str, pin: PinnedTable, connection: DuckDBPyConnection) -> str:
     from partwise.storage.table import open_at
 
     if pin.version is None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from partwise.object_store import is_remote
 from partwise.storage import log
-from partwise.storage.errors import Refused
+from partwise.storage.errors import CommitRefused
 from partwise.storage.files import Folder, folder
 from partwise.storage.handle import File, Handle
 from partwise.storage.remote import Bucket
@@ -41,7 +41,7 @@ def begin(handle: Handle, step: str) -> str:
     noted = not is_remote(handle.path) and root.size(f"{_NOTES}/{step}") is not None
     if noted or root.listing(name):
         # An earlier try may be committed already; writing into its folder would damage the table.
-        raise Refused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
+        raise CommitRefused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
     root.write(f"{_NOTES}/{step}", str(handle.version).encode())
     return f"{handle.path.rstrip('/')}/{name}"
 
@@ -70,7 +70,9 @@ def upload(handle: Handle, step: str, here: Path) -> tuple[File, ...]:
     for file in sorted(here.glob("*.parquet")):
         if pq.read_metadata(file).num_rows:
             if not root.upload(f"{name}/{file.name}", file):
-                raise Refused(f"{handle.path}: {name}/{file.name} is there already; each try needs a name of its own")
+                raise CommitRefused(
+                    f"{handle.path}: {name}/{file.name} is there already; each try needs a name of its own"
+                )
             found.append(File(f"{name}/{file.name}", file.stat().st_size))
     _uploaded.add(step)
     return tuple(found)

@@ -20,7 +20,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from partwise import object_store
 from partwise.storage import log
-from partwise.storage.errors import Conflict, Refused
+from partwise.storage.errors import CommitRefused, Conflict
 from partwise.storage.files import BadFile, folder
 from partwise.storage.handle import File, Handle, opened, options, told
 from partwise.storage.schema import PART, names, normal
@@ -103,7 +103,7 @@ def commit(
     live = {file.path: file.size for file in handle.files}
     strange = [file.path for file in removes if file.path not in live]
     if strange:
-        raise Refused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
+        raise CommitRefused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
     actions: list[AddAction | RemoveAction] = [*_add_actions(handle, adds, live, handle.columns, now, data_change)]
     actions += [RemoveAction(file.path, data_change, now, live[file.path], {}) for file in removes]
     return _commit(handle, actions, "append", None, entry)
@@ -146,21 +146,23 @@ def _add_actions(
     for file in adds:
         staged = root.parquet(file.path)
         if file.path in live:
-            raise Refused(f"{handle.path}: {file.path} is a file of the table already")
+            raise CommitRefused(f"{handle.path}: {file.path} is a file of the table already")
         if staged is None:
-            raise Refused(f"{handle.path}: the staged file {file.path} is missing")
+            raise CommitRefused(f"{handle.path}: the staged file {file.path} is missing")
         if staged.size != file.size:
-            raise Refused(f"{handle.path}: the staged file {file.path} has {staged.size} bytes, expected {file.size}")
+            raise CommitRefused(
+                f"{handle.path}: the staged file {file.path} has {staged.size} bytes, expected {file.size}"
+            )
         try:
             footer = staged.footer()
             if not footer.rows:
                 continue
             statistics = footer.statistics()
         except BadFile as why:
-            raise Refused(f"{handle.path}: {why}") from why
+            raise CommitRefused(f"{handle.path}: {why}") from why
         if set(footer.columns) != set(columns):
             odd = ", ".join(sorted(set(footer.columns) ^ set(columns)))
-            raise Refused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
+            raise CommitRefused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
         found.append(AddAction(file.path, staged.size, {}, now, data_change, statistics))
     return found
 
@@ -192,7 +194,7 @@ def _commit(
         if taken is None:
             raise told(handle.path, why) from why
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
-            raise Conflict(f"{handle.path}: version {version} was committed by somebody else") from why
+            raise Conflict(f"{handle.path}: version {version} was committed by another process") from why
     return _done(handle, version)
 
 

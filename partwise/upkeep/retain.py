@@ -22,7 +22,7 @@ from partwise.storage import File
 from partwise.storage.paths import table_path
 from partwise.upkeep.clean import Cleaned, clean
 from partwise.upkeep.groups import TARGET
-from partwise.upkeep.retention import Known, Wanted, wanted_floors
+from partwise.upkeep.retention import RetentionFacts, Wanted, wanted_floors
 from partwise.upkeep.rewriting import rewrite_rows
 
 Clock = Callable[[], float]
@@ -44,7 +44,7 @@ def floors(ledger: Ledger, definitions: Mapping[str, ProgramTable]) -> dict[str,
         newest = {name: span.hi for name in graph.tables if (span := bounds(r, name)) is not None}
         now = {name: settled(r, name) for name in graph.tables}
         marks = {name: intake_of(r, name).watermark for name in graph.tables}
-    known = Known(newest.get, lambda name: now[name].start, lambda name: now[name].floor, marks.get)
+    known = RetentionFacts(newest.get, lambda name: now[name].start, lambda name: now[name].floor, marks.get)
     return wanted_floors(graph, definitions, known)
 
 
@@ -94,7 +94,7 @@ def _expire(ledger: Ledger, warehouse: str, held: Lease, floor: int, now: Clock,
 def forget_files(ledger: Ledger, warehouse: str, table: str, is_gone: Callable[[str], bool], now: Clock) -> int:
     """Forget files whose rows have all expired and which are not there any more. Returns how many. Raises Busy.
 
-    One that is still there has to be remembered, or it would be loaded again, and all of its rows set aside.
+    One that is still there has to be remembered, or it would be loaded again, and all of its rows quarantined.
     """
     with ledger.database.reading() as r:
         floor = settled(r, table).floor

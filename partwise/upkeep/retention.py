@@ -14,7 +14,7 @@ _MICROS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Known:
+class RetentionFacts:
     """What deciding needs to know of the ledger. `watermark`: the newest event time of a source, in microseconds."""
 
     newest: Callable[[str], int | None]
@@ -31,7 +31,7 @@ class Wanted:
     why: str
 
 
-def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: Known) -> dict[str, Wanted]:
+def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: RetentionFacts) -> dict[str, Wanted]:
     """Tables of which old parts are not wanted any more."""
     found: dict[str, Wanted] = {}
     for name in graph.order:
@@ -52,10 +52,10 @@ def _by_age(newest: int, keep: int, length: int) -> int:
     return min(newest, -((keep - (newest + 1) * length) // length))
 
 
-def _changeable(graph: Graph, definitions: Mapping[str, ProgramTable], known: Known) -> dict[str, int]:
+def _changeable(graph: Graph, definitions: Mapping[str, ProgramTable], known: RetentionFacts) -> dict[str, int]:
     """The first part of each table that rows within the accepted lateness can still change.
 
-    Nothing of a source changes below its floor: rows for expired parts are set aside.
+    Nothing of a source changes below its floor: rows for expired parts are quarantined.
     A dimension may change at any time, and all that was computed with it.
     """
     found: dict[str, int] = {}
@@ -83,7 +83,9 @@ def _first_fed(view: Table, other: str, first: int) -> int:
     return min(-FOREVER if i.reference is None else i.reference.hi.first_reaching(first) for i in items)
 
 
-def _by_readers(graph: Graph, helper: Table, known: Known, found: Mapping[str, Wanted], late: Mapping[str, int]) -> int:
+def _by_readers(
+    graph: Graph, helper: Table, known: RetentionFacts, found: Mapping[str, Wanted], late: Mapping[str, int]
+) -> int:
     """The first part that is read by a part which may still be computed again."""
     limit = FOREVER
     readers = [graph[name] for name in graph.consumers.get(helper.name, ())]

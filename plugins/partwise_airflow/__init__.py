@@ -16,7 +16,7 @@ __all__ = ["PartsSensor"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for: stubs and the scheduler need only a part of this package.
+    # Imported when requested: stubs and the scheduler need only a part of this package.
     if name == "PartsSensor":
         from partwise_airflow.tasks.sensor import PartsSensor
 

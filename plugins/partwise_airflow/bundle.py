@@ -43,7 +43,7 @@ class ViewsBundle(BaseDagBundle):
             except (BadSetting, NoWorkspace, LedgerProblem, SQLAlchemyError, OSError):
                 if not self._stamp.exists():
                     raise
-                log.exception("the definitions cannot be read just now; the files of before are used")
+                log.exception("the definitions cannot be read now; using the earlier files")
         super().initialize()
 
     def refresh(self) -> None:

@@ -23,9 +23,9 @@ PATIENCE = 60.0
 PORT = 15002
 
 
-def wait_for_driver(conn_id: str, seconds: float = PATIENCE) -> None:
+def wait_for_driver(conn_id: str | None, seconds: float = PATIENCE) -> None:
     """Until the Connect server of a connection takes connections, or the patience ends."""
-    if BaseHook.get_connection(conn_id).conn_type != SparkConnectHook.conn_type:
+    if conn_id is None or BaseHook.get_connection(conn_id).conn_type != SparkConnectHook.conn_type:
         return
     where = urlsplit(SparkConnectHook(conn_id).get_connection_url())
     host, port = where.hostname or "localhost", where.port or PORT

@@ -165,7 +165,7 @@ def _view_docs(definitions: Program, graph: Graph, view: View, helpers: list[str
         if table.initialize is not None:
             told += ["For the first part:", _code(table.initialize.text)]
         told += ["For part j:", _code(table.update.text)]
-    told.append(f"`partwise explain {view.name}` says more, `partwise status {view.name}` shows its parts.")
+    told.append(f"`partwise explain {view.name}` shows more, `partwise status {view.name}` shows its parts.")
     return "\n\n".join(text for text in told if text)
 
 

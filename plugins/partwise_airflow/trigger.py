@@ -16,7 +16,7 @@ from partwise_airflow.place import ledger_at
 
 class PartsTrigger(BaseTrigger):
     def __init__(self, table: str, parts: str, own: bool, workspace: str | None, every: float, waits: str = "") -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.table, self.parts, self.own, self.workspace = table, parts, own, workspace
         self.every, self.waits = every, waits
 
@@ -29,7 +29,7 @@ class PartsTrigger(BaseTrigger):
         while True:
             found = await asyncio.to_thread(look, self.workspace, self.table, self.parts, self.own)
             if not found.missing:
-                yield TriggerEvent({"text": found.text})
+                yield TriggerEvent({"text": found.text})  # type: ignore[no-untyped-call]
                 return
             if found.text != said:
                 self.log.info("%s", found.text)

@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 
 from partwise.page.ask import EARLIEST, LATEST, MOST_CELLS, BadAsk, part_of, table_of
-from partwise.page.changed import Changed, changed
+from partwise.page.changed import ChangedParts, changed
 from partwise.page.heat import MARKED, Heat, heat
 from partwise.page.lineage import Lineage, lineage
-from partwise.page.part import Cell, PartDetails, cell, details
-from partwise.page.place import Place, Unavailable
-from partwise.page.preview import Preview, preview
+from partwise.page.part import HeatCell, PartDetails, cell, details
+from partwise.page.place import PageWorkspace, Unavailable
+from partwise.page.preview import BackfillPreview, preview
 from partwise.page.tab import Tab, tab
 from partwise.tables import Table
 from partwise_page.described import add_description
@@ -34,7 +34,7 @@ RangeText = Annotated[
 ]
 
 
-class Wanted(BaseModel):
+class WantedBackfill(BaseModel):
     """A backfill that somebody asks for."""
 
     table: str = Field(max_length=255)
@@ -56,7 +56,7 @@ class Rights(BaseModel):
     backfill: bool
 
 
-class Problem(BaseModel):
+class ProblemDetail(BaseModel):
     """One sentence."""
 
     detail: str
@@ -64,18 +64,18 @@ class Problem(BaseModel):
 
 #: What every route may answer besides.
 ANSWERS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Problem, "description": "Nobody is logged in."},
-    403: {"model": Problem, "description": "Not allowed."},
-    422: {"model": Problem, "description": "A parameter cannot be understood; the detail is a sentence."},
-    503: {"model": Problem, "description": "There is no workspace or no ledger."},
+    401: {"model": ProblemDetail, "description": "You are not logged in."},
+    403: {"model": ProblemDetail, "description": "Not allowed."},
+    422: {"model": ProblemDetail, "description": "A parameter cannot be understood; the detail is a sentence."},
+    503: {"model": ProblemDetail, "description": "There is no workspace or no ledger."},
 }
 
 
-def create_app(place: Place, gate: Gate) -> FastAPI:
+def create_app(place: PageWorkspace, gate: Gate) -> FastAPI:
     """The application. Every route asks for the user, the files of the page included."""
     app = FastAPI(
         title="Partwise: the Parts page",
-        description="What the page asks. Read-only, except `POST /backfill`.",
+        description="The endpoints of the page. Read-only, except `POST /backfill`.",
         version="1",
         docs_url=None,
         redoc_url=None,
@@ -111,7 +111,7 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
         begin: Annotated[Moment, Begin],
         end: Annotated[Moment, End],
         within: Within = MARKED,
-    ) -> Cell:
+    ) -> HeatCell:
         with place.snapshot() as snapshot:
             return cell(snapshot, table_of(snapshot.graph, table), begin, end, within)
 
@@ -139,12 +139,14 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
             return tab(snapshot, definitions, table_of(snapshot.graph, table), place.workspace().folder)
 
     @app.get("/changes", summary="Parts of a table whose content changed lately, newest change first")
-    def get_changes(table: TableName, within: Within = MARKED) -> Changed:
+    def get_changes(table: TableName, within: Within = MARKED) -> ChangedParts:
         with place.snapshot() as snapshot:
             return changed(snapshot, table_of(snapshot.graph, table), snapshot.now - within)
 
     @app.get("/backfill", summary="What a backfill would do; nothing is started")
-    def get_backfill(table: TableName, range: RangeText, upstream: bool = False, downstream: bool = True) -> Preview:
+    def get_backfill(
+        table: TableName, range: RangeText, upstream: bool = False, downstream: bool = True
+    ) -> BackfillPreview:
         with place.snapshot() as snapshot:
             return preview(snapshot, table_of(snapshot.graph, table), range, upstream, downstream)
 
@@ -155,7 +157,9 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
         return Rights(backfill=_may(gate, user, found))
 
     @app.post("/backfill", summary="Start a backfill, with the permission to run that view's DAG")
-    async def post_backfill(wanted: Wanted, request: Request, user: Annotated[Any, Depends(gate.user)]) -> Started:
+    async def post_backfill(
+        wanted: WantedBackfill, request: Request, user: Annotated[Any, Depends(gate.user)]
+    ) -> Started:
         from_our_page(request, gate.origin)
         values = await run_in_threadpool(_checked, place, gate, user, wanted)
         return Started(dag=BACKFILL_DAG, run=await gate.trigger(request, BACKFILL_DAG, values))
@@ -163,12 +167,12 @@ def create_app(place: Place, gate: Gate) -> FastAPI:
     return app
 
 
-def _checked(place: Place, gate: Gate, user: Any, wanted: Wanted) -> dict[str, Any]:
+def _checked(place: PageWorkspace, gate: Gate, user: Any, wanted: WantedBackfill) -> dict[str, Any]:
     """The form of the backfill DAG, filled in. Refuses what the DAG would refuse, before there is a run."""
     with place.snapshot() as snapshot:
         table = table_of(snapshot.graph, wanted.table)
         if not _may(gate, user, table):
-            raise HTTPException(403, f"You may look at {table.name}, but not start runs of it.")
+            raise HTTPException(403, f"You have read-only access to {table.name}.")
         meant = preview(snapshot, table, wanted.range, wanted.upstream, wanted.downstream)
     return {
         "table": table.name,

@@ -48,4 +48,6 @@ def from_our_page(request: Request, origin: str | None) -> None:
         if urlsplit(sender).netloc.lower() not in known:
             raise HTTPException(403, f"This request came from {sender}, so nothing was started.")
     elif site is None and not request.headers.get("authorization", "").lower().startswith("bearer "):
-        raise HTTPException(403, "Send an Authorization header: a cookie alone could be somebody else's request.")
+        raise HTTPException(
+            403, "Send an Authorization header: a cookie alone does not show that the request is yours."
+        )

@@ -85,7 +85,7 @@ def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
         with alive(engine, found):
             if not scope(engine, found).get(table):
                 log.info("%s: nothing that it reads has changed", name)
-            # The scope grows with what changes, and whoever asked for a year gets a year.
+            # The scope grows with what changes, and whoever requested a year gets a year.
             steps = _steps(engine, table, lambda: scope(engine, found).get(table, Parts()), None)
             return _compute(engine, table, lambda: scope(engine, found).get(table, Parts()), steps)
 
@@ -110,7 +110,7 @@ def _helpers_first(engine: Engine, view: str) -> dict[str, Any] | None:
 
 
 def _nothing(table: str) -> dict[str, Any]:
-    """The DAG still has a task for a helper that its view needs no longer: its file is written anew within a minute."""
+    """The DAG still has a task for a helper that its view needs no longer: its file is written again within a minute."""
     log.info("%s is not needed any more", table)
     return {"table": table, "steps": [], "failed": {}, "again": False}
 
@@ -155,31 +155,33 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
     def named(parts: dict[int, str]) -> dict[str, str]:
         return {"all" if table.kind == "dimension" else part_text(p, length): why for p, why in parts.items()}
 
+    closed, changed = _spans(done.closed, length), _spans(done.changed, length)
+    failed, warned = named(done.failed), named(done.warned)
     found = {
         "source": done.source,
         "files": done.files,
         "rows": done.rows,
         "late_rows": done.late_rows,
         "quarantined": done.quarantined,
-        "closed": _spans(done.closed, length),
-        "changed": _spans(done.changed, length),
+        "closed": closed,
+        "changed": changed,
         "refused": [{"file": file, "message": message} for file, message in done.refused],
-        "failed": named(done.failed),
+        "failed": failed,
         "held": [{"file": file, "message": message} for file, message in done.held],
-        "warned": named(done.warned),
+        "warned": warned,
         "seconds": round(time.monotonic() - began, 3),
     }
     log.info(
-        "%s: %s files, %s rows, %s of them late, %s set aside, %.1f s", *list(found.values())[:5], found["seconds"]
+        "%s: %s files, %s rows, %s of them late, %s quarantined, %.1f s", *list(found.values())[:5], found["seconds"]
     )
-    log.info("closed: %s; changed: %s", *(", ".join(found[key]) or "nothing" for key in ("closed", "changed")))
+    log.info("closed: %s; changed: %s", *(", ".join(spans) or "nothing" for spans in (closed, changed)))
     for file, message in done.refused:
         log.warning("%s was refused: %s", file or done.source, message)
     for note in done.notes:
         log.warning("%s", note)
-    for part, message in found["warned"].items():
+    for part, message in warned.items():
         log.warning("%s[%s]: %s", done.source, part, message)
-    for part, message in found["failed"].items():
+    for part, message in failed.items():
         log.error("%s[%s] is held back: %s", done.source, part, message)
     for file, message in done.held:
         log.error("%s is held back: %s", file, message)
@@ -236,8 +238,9 @@ def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine
     ledger.writer = Writer(**asked["by"]) if "by" in asked else None
     try:
         definitions = workspace.take_over(ledger, workspace.load(), time.time())
-        most = {"most_parts": workspace.settings.chunk_parts, "most_rows": workspace.settings.chunk_rows}
-        yield Engine(spark, ledger, definitions, workspace.warehouse, **most), workspace
+        parts, rows = workspace.settings.chunk_parts, workspace.settings.chunk_rows
+        engine = Engine(spark, ledger, definitions, workspace.warehouse, most_parts=parts, most_rows=rows)
+        yield engine, workspace
     finally:
         ledger.database.close()
 
@@ -310,7 +313,7 @@ def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | No
             engine.catch_up()
             if tries == _TRIES:
                 raise
-            log.info("somebody else was quicker (%s); looking again what is due", why)
+            log.info("another process was faster (%s); checking again what is due", why)
 
 
 def _told(report: Report) -> dict[str, Any]:
@@ -337,7 +340,7 @@ def _told(report: Report) -> dict[str, Any]:
 
 
 def _failures(engine: Engine, table: str, failed: Collection[int], parts: Parts | None) -> dict[int, Failure]:
-    """What the ledger says has failed: now, in an earlier try of this run, or of the parts that were asked for.
+    """What the ledger says has failed: now, in an earlier try of this run, or of the parts that were requested.
 
     A second try that comes too early computes nothing. That is no success.
     """

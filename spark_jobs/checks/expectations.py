@@ -25,7 +25,7 @@ from spark_jobs.retry import is_infrastructure
 from spark_jobs.step import read
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
 #: Rows of a part that are brought to this process at most.
 MOST = 5_000_000
@@ -75,7 +75,7 @@ def _answer(check: Check, frame: pd.DataFrame) -> Answer:
     if unexpected is not None:
         counted = elements - (result.get("missing_count") or 0)
         column = check.arguments.get("column", "value")
-        said = f"{unexpected:,} of {counted:,} values of {column} are against what is expected"
+        said = f"{unexpected:,} of {counted:,} values of {column} fail the check"
         some = list(result.get("partial_unexpected_list") or [])[:MOST_ROWS]
         texts = tuple(json.dumps({column: _simple(value)}, ensure_ascii=False, default=str) for value in some)
         return Answer(bool(found.success), said, None, counted, unexpected, texts)

@@ -10,15 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from partwise.checks.results import Kept, Result
+from partwise.checks.results import CheckResult, KeptResults
 from partwise.parts import part_text
 from partwise.tables import Table
 
 _SITE = "partwise"
 
 
-def write(folder: Path, found: Iterable[tuple[Table, Kept]]) -> Path:
-    """Write the site anew; returns its first page."""
+def write(folder: Path, found: Iterable[tuple[Table, KeptResults]]) -> Path:
+    """Write the site again; returns its first page."""
     from spark_jobs.checks.expectations import great_expectations
 
     gx, _ = great_expectations()
@@ -85,7 +85,7 @@ def _make_ours_known() -> None:
         table: str
 
 
-def _about(table: Table, kept: Kept, part: str) -> dict[str, Any]:
+def _about(table: Table, kept: KeptResults, part: str) -> dict[str, Any]:
     return {
         "datasource_name": "partwise",
         "data_connector_name": table.kind,
@@ -94,11 +94,11 @@ def _about(table: Table, kept: Kept, part: str) -> dict[str, Any]:
     }
 
 
-def _accepted(kept: Kept) -> dict[str, str]:
+def _accepted(kept: KeptResults) -> dict[str, str]:
     return {"accepted_by": kept.accepted_by} if kept.accepted_by else {}
 
 
-def _result(item: Result) -> Any:
+def _result(item: CheckResult) -> Any:
     from great_expectations.core.expectation_validation_result import ExpectationValidationResult
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from partwise.checks.catalog import EQUALS, MAX_REMOVED, PREVIOUS
 from partwise.checks.question import Answer, Mismatch, Question
 from partwise.checks.questions import question
-from partwise.checks.results import MOST_ROWS, Checked, Result
+from partwise.checks.results import MOST_ROWS, Checked, CheckResult
 from partwise.checks.row_counts import equals, ratio, removed
 from partwise.definitions.definitions import Check
 from partwise.ledger.records.checks import Decision
@@ -55,7 +55,7 @@ def check_parts(
     asked: list[Question | Exception | None] = [_asked(check, columns) for check in checks]
     questions = {at: q for at, q in enumerate(asked) if isinstance(q, Question)}
     values = _values(rows, questions)
-    found: dict[int, dict[int, Result]] = {p: {} for p in sorted(contents)}
+    found: dict[int, dict[int, CheckResult]] = {p: {} for p in sorted(contents)}
     for at, check in enumerate(checks):
         if check.name != PREVIOUS:
             for p, answer in _answers(rows, check, asked[at], values.get(at), contents, around).items():
@@ -145,11 +145,12 @@ def _ask(rows: DataFrame, questions: Mapping[int, Question]) -> dict[int, Mappin
     if first.key is not None:
         keys = [F.expr(key).alias(f"k{at}") for at, key in enumerate(first.key)]
         names = [f"k{at}" for at in range(len(keys))]
-        of = rows.where(first.where).select(schemas.PART, *keys).groupBy(schemas.PART, *names)
-        of = of.agg(F.count(F.lit(1)).alias("n"))
+        groups = rows.where(first.where).select(schemas.PART, *keys).groupBy(schemas.PART, *names)
+        of = groups.agg(F.count(F.lit(1)).alias("n"))
     answers = of.groupBy(schemas.PART).agg(*(F.expr(sql).alias(f"v{at}") for at, sql in enumerate(aggregates)))
     by_part = {row[0]: tuple(row[1:]) for row in answers.collect()}
-    found, start = {}, 0
+    found: dict[int, Mapping[int, Sequence[Any]]] = {}
+    start = 0
     for at, q in questions.items():
         end = start + len(q.aggregates)
         found[at] = {p: values[start:end] for p, values in by_part.items()}
@@ -160,7 +161,7 @@ def _ask(rows: DataFrame, questions: Mapping[int, Question]) -> dict[int, Mappin
 def _failing(
     rows: DataFrame, columns: Iterable[str], asked: Question, parts: Sequence[int], files: Mapping[int, str]
 ) -> dict[int, list[str]]:
-    """A sample of the rows that are against what is expected, as JSON, by part."""
+    """A sample of the rows that fail the check, as JSON, by part."""
     if asked.failing is None:
         return {}
     some = rows.where(read.in_parts(Parts.single(*parts)))
@@ -187,10 +188,10 @@ def _named(text: str, files: Mapping[int, str]) -> str:
     return json.dumps(row | ({"file": files[number]} if number in files else {}), ensure_ascii=False)
 
 
-def _result(check: Check, answer: Answer | Exception) -> Result:
+def _result(check: Check, answer: Answer | Exception) -> CheckResult:
     base = (check.name, dict(check.arguments), check.severity)
     if isinstance(answer, Exception):
         said = message_of(answer).split("\n")[0][:500] or type(answer).__name__
-        return Result(*base, ok=False, message=f"{check.name} could not be run: {said}", broken=True)
-    found = Result(*base, answer.ok, answer.message, answer.observed, answer.elements, answer.unexpected)
+        return CheckResult(*base, ok=False, message=f"{check.name} could not be run: {said}", broken=True)
+    found = CheckResult(*base, answer.ok, answer.message, answer.observed, answer.elements, answer.unexpected)
     return replace(found, rows=answer.rows)

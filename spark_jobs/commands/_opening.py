@@ -142,7 +142,7 @@ def stopping() -> Iterator[threading.Event]:
         if stop.is_set():
             os._exit(128 + number)
         stop.set()
-        print("stopping: running steps finish first; once more stops at once", file=sys.stderr)
+        print("stopping: running steps finish first; Ctrl-C again stops immediately", file=sys.stderr)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

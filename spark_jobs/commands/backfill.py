@@ -1,4 +1,4 @@
-"""Recomputes parts of a view and exactly what they affect: shows the plan, asks, then does it."""
+"""Recompute parts of a view and exactly what they affect, after showing the plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partwise.plan.reach import fed
 
 if TYPE_CHECKING:
     from partwise.backfill import Asked
-    from partwise.cli.views.backfill_plan import Preview
+    from partwise.cli.views.backfill_plan import BackfillPlan
     from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.ledger.read.snapshot import Snapshot
@@ -34,23 +34,23 @@ def command(
             metavar="RANGE", help="A..B (both included), one part, A.. up to the newest, or .. for everything."
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Shows the plan and does nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing.")] = False,
     upstream: Annotated[
-        bool, typer.Option("--upstream", help="Recomputes the parts of other views that these are computed from, too.")
+        bool, typer.Option("--upstream", help="Recompute the parts of other views that these are computed from, too.")
     ] = False,
     no_downstream: Annotated[
         bool,
-        typer.Option("--no-downstream", help="Leaves what reads these parts for later: the next run computes it."),
+        typer.Option("--no-downstream", help="Leave what reads these parts to the next run."),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Does not ask.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Goes on with one that was interrupted.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Waits for another one that works on the same parts.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted backfill.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another backfill of the same parts.")] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Recomputes parts of a view, also fresh ones, and whatever their changes affect. Shows the plan and asks first.
+    """Recompute parts of a view, also fresh ones, and whatever their changes affect. Shows the plan and asks first.
 
-    What is stale upstream and needed is computed before. A range before the start of the view lets it start earlier.
+    Stale parts upstream that it needs are computed first. A range before the start of the view lets it start earlier.
     With --json: one object with the plan, one a step, one with the report.
 
     \b
@@ -66,9 +66,7 @@ def command(
     if not resume and (name is None or parts is None):
         raise wrong_use("Which parts? For example: partwise backfill TABLE 2026-10-03T10:05..2026-10-03T10:09.")
     if resume and (parts is not None or upstream or no_downstream):
-        raise wrong_use(
-            "--resume goes on with what was asked for then: no RANGE, --upstream or --no-downstream beside it."
-        )
+        raise wrong_use("--resume continues the original request; it takes no RANGE, --upstream or --no-downstream.")
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with ledger_of(where, time.time()) as ledger:
@@ -139,7 +137,7 @@ def _not_a_view(graph: Graph, table: Table, span: Range) -> str:
     return said
 
 
-def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool, at_once: int) -> Preview:
+def _plan(ledger: Ledger, asked: Asked, downstream: bool, json: bool, at_once: int) -> BackfillPlan:
     from partwise.cli.views import backfill_plan
 
     found = backfill_plan.preview(ledger, asked, downstream, time.time(), at_once)
@@ -169,7 +167,7 @@ def _told(graph: Graph, other: Backfill, wait: bool, told: int | None) -> int:
     """Who is in the way, told once. Returns its number; without `wait` that is the end."""
     name = f"{other.text(graph)} ({other.holder})"
     if not wait:
-        raise Stop(f"{name} is at work on some of these parts; --wait waits for it.") from None
+        raise Stop(f"{name} is working on some of these parts; use --wait to wait for it.") from None
     if other.number != told:
         print(f"partwise: waiting for {name}", file=sys.stderr)
     return other.number
@@ -179,7 +177,9 @@ def _confirm(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise wrong_use("Nobody can be asked here: --yes goes ahead, --dry-run only shows the plan.")
+        raise wrong_use(
+            "This is not a terminal, so the command cannot ask: use --yes to go ahead, --dry-run to see the plan only."
+        )
     if not typer.confirm("Go ahead?"):
         raise typer.Exit(1)
 
@@ -208,9 +208,9 @@ def _go_on(engine: Engine, found: Backfill) -> Backfill:
         with engine.ledger.database.writing(engine.now()) as w:
             return go_on(w, graph, found.number, engine.holder, is_dead)
     except Overlaps as why:
-        raise Stop(f"{why.other.text(graph)} ({why.other.holder}) is at work on these parts by now.") from None
+        raise Stop(f"{why.other.text(graph)} ({why.other.holder}) is working on these parts now.") from None
     except Over:
-        raise Stop(f"{found.text(graph)} has come to its end meanwhile.") from None
+        raise Stop(f"{found.text(graph)} has finished meanwhile.") from None
 
 
 def _interrupted(ledger: Ledger, definitions: Program, name: str | None) -> Backfill:
@@ -227,7 +227,7 @@ def _interrupted(ledger: Ledger, definitions: Program, name: str | None) -> Back
     if not left:
         of = "" if wanted is None else f" of {wanted}"
         running = f" {alive.text(graph)} is running ({alive.holder})." if alive else ""
-        raise Stop(f"There is no interrupted backfill{of} to go on with.{running}")
+        raise Stop(f"There is no unfinished backfill{of}.{running}")
     return left[-1]
 
 

@@ -1,4 +1,4 @@
-"""What the checks of parts found last; as pages of Great Expectations with --open."""
+"""Show what the checks of parts found last; as pages of Great Expectations with --open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partwise.cli.options import JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.views.show import as_json, number, part_or_none, say, table
 
 if TYPE_CHECKING:
-    from partwise.checks.results import Kept
+    from partwise.checks.results import KeptResults
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Table
 
@@ -21,14 +21,16 @@ _OUTCOMES = ("failed", "accepted", "warned", "passed")
 def command(
     name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
     workspace: WorkspaceOption = None,
-    open_: Annotated[bool, typer.Option("--open", help="Makes the pages and shows them in a browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Create the pages and open them in a browser.")] = False,
     site: Annotated[
-        str | None, typer.Option("--site", metavar="DIR", help="Makes the pages in this folder, opens nothing.")
+        str | None, typer.Option("--site", metavar="DIR", help="Create the pages in this folder and open nothing.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many parts a table; what failed comes first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Show at most this many parts per table; failed ones come first.")
+    ] = 20,
     json: JsonOption = False,
 ) -> None:
-    """What the checks of parts found last. For one table: its parts, those that failed first, with failing rows.
+    """Show what the checks of parts found last. For one table: its parts, those that failed first, with failing rows.
 
     With --open: a site of HTML pages made by Great Expectations (its data docs), in `data_docs/` of the workspace.
 
@@ -63,7 +65,7 @@ def command(
             say("`partwise checks TABLE` shows what failed, with its rows.", "dim")
 
 
-def _parts(table_: Table, found: list[Kept], zone: str) -> None:
+def _parts(table_: Table, found: list[KeptResults], zone: str) -> None:
     from partwise.cli.accept import show_kept
 
     if not found:
@@ -73,7 +75,7 @@ def _parts(table_: Table, found: list[Kept], zone: str) -> None:
         show_kept(item, zone)
 
 
-def _json(table_: Table, found: list[Kept], counts: dict[str, int]) -> dict[str, Any]:
+def _json(table_: Table, found: list[KeptResults], counts: dict[str, int]) -> dict[str, Any]:
     from partwise.cli.accept import kept_json
 
     return {
@@ -83,7 +85,7 @@ def _json(table_: Table, found: list[Kept], counts: dict[str, int]) -> dict[str,
     }
 
 
-def _site(snapshot: Snapshot, found: dict[str, list[Kept]], folder: Path, show: bool) -> None:
+def _site(snapshot: Snapshot, found: dict[str, list[KeptResults]], folder: Path, show: bool) -> None:
     import webbrowser
 
     from spark_jobs.checks.pages import write

@@ -1,4 +1,4 @@
-"""Loads new files, closes parts, finds late rows."""
+"""Load new files, close parts, find late rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Loads new files, closes parts, finds late rows.
+    """Load new files, close parts, find late rows.
 
     \b
     Example:
@@ -82,14 +82,14 @@ def to_json(engine: Engine, item: Ingested) -> dict[str, Any]:
 
 
 def show_released(engine: Engine, item: Ingested) -> None:
-    """What of the rows that were set aside has been taken in."""
+    """What of the rows that were quarantined has been taken in."""
     if item.rows or item.quarantined:
         show(engine, replace(item, quarantined=0), f"{plural(item.rows, 'row')} taken in")
     else:
-        say(f"  {item.source}: nothing was set aside.")
+        say(f"  {item.source}: nothing was quarantined.")
     if item.quarantined:
         stay = "stays" if item.quarantined == 1 else "stay"
-        say(f"  {item.source}: {plural(item.quarantined, 'row')} cannot be placed and {stay} set aside.", "yellow")
+        say(f"  {item.source}: {plural(item.quarantined, 'row')} cannot be placed and {stay} quarantined.", "yellow")
         say("  Deliver the file again, corrected, or correct the definition and release once more.", "dim")
 
 
@@ -110,7 +110,7 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
     elif item.changed:
         said.append("changed")
     if item.quarantined:
-        said.append(f"{plural(item.quarantined, 'row')} set aside (see `partwise quarantine {item.source}`)")
+        said.append(f"{plural(item.quarantined, 'row')} quarantined (see `partwise quarantine {item.source}`)")
     say(f"  {item.source}: {'; '.join(said)}")
     for note in (*_losses(item), *item.notes):
         say(f"  {item.source}: {note}", "yellow")

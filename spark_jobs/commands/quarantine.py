@@ -1,4 +1,4 @@
-"""Shows rows that were set aside and why; takes them in after all."""
+"""Show quarantined rows and why they are there; release them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[release] [SOURCE]")] = None,
-    limit: Annotated[int, typer.Option(help="Rows to show.")] = 100,
+    limit: Annotated[int, typer.Option(help="Show at most this many rows.")] = 100,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Shows what was set aside and why. `quarantine release SOURCE` takes it in after all, where that is possible.
+    """Show quarantined rows with the reason. `quarantine release SOURCE` loads those that can be placed after all.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> 
     definitions = definitions_of(where, quiet=True)
     name = table_of(definitions.graph(), definitions, source, "source", "dimension").name if source else None
     if not where.has_ledger():
-        as_json({"counts": {}, "rows": []}) if json else say("Nothing was set aside.")
+        as_json({"counts": {}, "rows": []}) if json else say("Nothing is quarantined.")
         return
     with ledger_of(where, time.time(), looking=True) as ledger, ledger.database.reading() as r:
         counts = {n: found for n, found in quarantine_counts(r).items() if name in (None, n)}
@@ -58,13 +58,13 @@ def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> 
         as_json({"counts": counts, "rows": [asdict(row) for row in rows]})
         return
     if not rows:
-        say("Nothing was set aside.")
+        say("Nothing is quarantined.")
         return
     zone = where.settings.timezone
     shown = [(row.source, _place(row), moment_text(row.at, zone), row.reason, row.row) for row in rows]
     table(("source", "file", "when", "reason", "row"), shown)
     total = sum(count for found in counts.values() for count in found.values())
-    say(f"{plural(total, 'row')} set aside" + (f", {len(rows)} shown." if total > len(rows) else "."))
+    say(f"{plural(total, 'row')} quarantined" + (f", {len(rows)} shown." if total > len(rows) else "."))
 
 
 def _place(row: Quarantined) -> str:

@@ -1,4 +1,4 @@
-"""Reads tables as of one moment."""
+"""Query tables, all from one snapshot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from partwise.workspace import Workspace
 if TYPE_CHECKING:
     from partwise.ledger.ledger import Ledger
     from partwise.ledger.records.readers import Moment
-    from partwise.storage.query import Pin, Result
+    from partwise.storage.query import PinnedTable, Result
 
 
 class EngineName(StrEnum):
@@ -49,9 +49,9 @@ def command(
     engine: Annotated[EngineName, typer.Option(help="DuckDB needs no JVM.")] = EngineName.duckdb,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
-    csv: Annotated[bool, typer.Option("--csv", help="For spreadsheets.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
-    """Reads tables by name, all as of one moment. Parts are filtered by `part_timestamp`.
+    """Query tables by name, all from one snapshot. Filter parts by `part_timestamp`.
 
     The same moment gives the same answer, whenever it is asked. Which one it was is said on stderr, as a sequence of the
     ledger: `--as-of @N` repeats it. `partwise now` shows the newest.
@@ -85,7 +85,7 @@ def command(
 def _answer(
     where: Workspace, sql: str, text: str | None, engine: EngineName, settling: str | None
 ) -> tuple[Result, Moment, list[str]]:
-    """The rows, the moment as of which they were read, and what is worth knowing about it."""
+    """The rows, the time as of which they were read, and what is worth knowing about it."""
     from partwise.choose.settled import settled
     from partwise.storage.query import mentioned
 
@@ -95,7 +95,7 @@ def _answer(
     now = time.time()
     seq, moment = meant_by(text, now)
     if settling is not None and text is not None:
-        raise wrong_use("--settled finds the moment by itself: leave out --as-of, or --settled.")
+        raise wrong_use("--settled finds the time by itself: leave out --as-of, or --settled.")
     with ledger_of(where, now, looking=True) as ledger:
         usable = settled(written, ledger.strategies()).usable
         asked = mentioned(sql, usable)
@@ -112,29 +112,29 @@ def _answer(
             try:
                 found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
             except Stop as why:
-                then = "at that moment" if text else "yet"
+                then = "at that time" if text else "yet"
                 raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
     return found, at, notes
 
 
 def _tables(
     where: Workspace, ledger: Ledger, names: Collection[str], asked: Collection[str], seq: int
-) -> tuple[dict[str, Pin], list[str]]:
+) -> tuple[dict[str, PinnedTable], list[str]]:
     """Every table at its version of one sequence; of sources only the parts that existed by then."""
     from partwise.ledger.read.as_of import readable
     from partwise.storage.paths import table_path
-    from partwise.storage.query import Pin
+    from partwise.storage.query import PinnedTable
 
     found = readable(ledger.database, names, asked, seq)
     notes = [f"{name} is being built again, and read as it was before" for name, at in found.items() if at.rebuilding]
     pins = {
-        name: Pin(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
+        name: PinnedTable(table_path(where.warehouse, name, at.version.generation), at.version.version, parts=at.parts)
         for name, at in found.items()
     }
     return pins, notes
 
 
-def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
+def _with_duckdb(sql: str, tables: dict[str, PinnedTable]) -> Result:
     from partwise.storage import StorageError
     from partwise.storage.query import BadQuery, query
 
@@ -144,7 +144,7 @@ def _with_duckdb(sql: str, tables: dict[str, Pin]) -> Result:
         raise Stop(str(why)) from None
 
 
-def _with_spark(where: Workspace, sql: str, tables: dict[str, Pin]) -> Result:
+def _with_spark(where: Workspace, sql: str, tables: dict[str, PinnedTable]) -> Result:
     from partwise import storage
     from partwise.storage.query import Result, mentioned
     from spark_jobs.retry import SPARK_ERRORS, message_of

@@ -1,4 +1,4 @@
-"""Completes the ledger after a crash; reports what it found."""
+"""Complete the ledger after a crash, and report what was found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partwise.cli.views.show import as_json, say
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """Completes the ledger after a crash; reports what it found. Runs of views do the same by themselves.
+    """Complete the ledger after a crash, and report what was found. Runs of views do the same automatically.
 
     Commits that the ledger does not know are adopted, leftovers of dead steps are removed, and what is due is
     compared with what the records of all parts say.
@@ -20,7 +20,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
       partwise reconcile
     """
     from partwise import storage
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.damaged import damaged
     from spark_jobs.engine import Engine, adopt, sweep
 
@@ -28,7 +28,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     definitions = definitions_of(where)
     adopted: dict[str, int] = {}
     swept: dict[str, int] = {}
-    tables = Tables()
+    tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         engine = Engine(None, ledger, definitions, where.warehouse)  # type: ignore[arg-type]  # nothing is computed
@@ -59,11 +59,11 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         tables.end(bool(broken))
         return
     for name, count in adopted.items():
-        say(f"  {name}: {count} commit(s) that the ledger did not know")
+        say(f"  {name}: {count} commit(s) that the ledger did not know, adopted, adopted, adopted")
     for name, count in swept.items():
         say(f"  {name}: leftovers of {count} dead step(s) removed")
     for name in repaired:
-        say(f"  {name}: what is due was not what the records of its parts say; set right", "yellow")
+        say(f"  {name}: its due parts did not match its records; corrected", "yellow")
     for item in broken:
         say(f"  {item.text()}", "red")
     for name, parts in again.items():

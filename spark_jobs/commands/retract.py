@@ -1,4 +1,4 @@
-"""Takes the rows of a file out of a source again."""
+"""Remove the rows of a file from a source."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from partwise.cli.views.show import as_json
 
 def command(
     source: SourceArgument,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="As it was loaded, any path to it, or its last name.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file as it was loaded, any path to it, or its name.")
+    ],
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Takes the rows of a file out again. It is loaded anew only if its content changes.
+    """Remove the rows of a file from a source. The file is loaded again only if its content changes.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Loads what has arrived, then computes everything that is ready, until nothing is."""
+"""Load what has arrived, then compute everything that is ready, until nothing is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command(
         typer.Option(
             "--accept",
             metavar="TABLE PART",
-            help="Publishes a part (or a range A..B) that failed its checks, as it is; who did it is recorded.",
+            help="Publish a part (or a range A..B) that failed its checks, as it is; the ledger records who did.",
         ),
     ] = None,
     watch: Annotated[
@@ -52,10 +52,10 @@ def command(
         typer.Option("--watch", metavar="LENGTH", help="Looks again and again, with this pause, until it is stopped."),
     ] = None,
 ) -> None:
-    """Loads new files, then computes everything that is ready, until nothing is.
+    """Load new files, then compute everything that is ready, until nothing is.
 
     With views: only these and what they are computed from. With --json: one object a step, and on standard error
-    one for each source that refused files, set rows aside or has something to tell. Exit code 1: something failed, was
+    one for each source that refused files, quarantined rows or has a message. Exit code 1: something failed, was
     refused, or was given up for now.
 
     \b
@@ -106,7 +106,7 @@ def _once(
 ) -> tuple[int, SparkSession | None]:
     """Load and compute until nothing is left. Returns how much went wrong, and the session if there is one.
 
-    Definitions are read anew each time, so that who watches sees them change; the session stays.
+    Definitions are read again each time, so that who watches sees them change; the session stays.
     """
     from spark_jobs.commands._opening import make_engine, opened
 
@@ -179,7 +179,7 @@ def _conclude(ledger: Ledger, only: Collection[str] | None, steps: int, given_up
     nothing = "Nothing done." if given_up else "Nothing to do now." if left else "Nothing to do."
     say(f"{plural(steps, 'step')} done." if steps else nothing)
     for name, count in left.items():
-        say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` tell more.", "red")
+        say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` show more.", "red")
 
 
 def _tell_damage(ledger: Ledger, where: Workspace, only: Collection[str] | None, json: bool) -> int:
@@ -241,9 +241,9 @@ def tell_trouble(outcome: Outcome, json: bool) -> int:
         found = {"table": table, "trouble": message.removeprefix(f"{table}: "), "given_up": outcome.given_up}
         print(jsons.dumps(found), file=sys.stderr, flush=True)
     elif outcome.given_up:
-        say(f"  {message}; given up for now, the next run tries again", "red")
+        say(f"  {message}; gave up for now, the next run retries", "red")
     else:
-        say(f"  {message}; tried again in a moment", "yellow")
+        say(f"  {message}; retrying shortly", "yellow")
     return int(outcome.given_up)
 
 

@@ -1,4 +1,4 @@
-"""Runs the unit tests of views: tests/views/*.yaml."""
+"""Run the unit tests of views: tests/views/*.yaml."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from partwise.compile.program import Program
     from partwise.unit import Case
     from partwise.workspace import Workspace
-    from spark_jobs.unit import Outcome
+    from spark_jobs.unit import TestOutcome
 
 
 def command(
@@ -24,7 +24,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Runs the unit tests of views in `tests/views/`: given rows, perhaps late ones, and the rows that parts must hold.
+    """Run the unit tests of views in `tests/views/`: given rows, perhaps late ones, and the rows that parts must hold.
 
     Each test runs on Spark, with a warehouse and a ledger of its own; the workspace is not touched.
 
@@ -81,7 +81,7 @@ def _near(file: Path) -> Path:
         return file
 
 
-def _show(outcome: Outcome, seconds: float) -> None:
+def _show(outcome: TestOutcome, seconds: float) -> None:
     say(f"{'ok  ' if outcome.ok else 'FAIL'} {outcome.case.title} ({seconds:.1f} s)", "green" if outcome.ok else "red")
     for part, lines in outcome.differences.items():
         say(f"     {part}  (- expected, + found)")
@@ -89,7 +89,7 @@ def _show(outcome: Outcome, seconds: float) -> None:
             say(f"       {line}", "red" if line.startswith("-") else "green" if line.startswith("+") else "")
 
 
-def _json(outcome: Outcome) -> dict[str, Any]:
+def _json(outcome: TestOutcome) -> dict[str, Any]:
     case = outcome.case
     return {
         "file": case.file,

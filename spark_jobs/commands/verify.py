@@ -1,4 +1,4 @@
-"""Recomputes every part from the sources and compares."""
+"""Recompute every part from the sources and compare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Recomputes from the sources, independently of helpers and strategies, and compares every part.
+    """Recompute every part from the sources, independently of helpers and strategies, and compare.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The ways in: take in what is new, take a file out again, look at and release what was set aside."""
+"""The ways in: take in what is new, take a file out again, look at and release what was quarantined."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from spark_jobs.ingest.columns import BadColumns, fit_columns
 from spark_jobs.ingest.difference import RowChange
 from spark_jobs.ingest.dimension import load_dimension
 from spark_jobs.ingest.files.culprit import FileFailed
-from spark_jobs.ingest.files.find import SETTLE, BadFile
+from spark_jobs.ingest.files.find import SETTLE, RefusedFile
 from spark_jobs.ingest.files.rows import stored_schema
 from spark_jobs.ingest.foreign.copy import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
 from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
 from spark_jobs.ingest.news import has_news
-from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, told
 
 #: What one source cannot be loaded for; others can.
-_REFUSALS = (BadFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
+_REFUSALS = (RefusedFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
 #: Tries of one source after somebody else was quicker, or a file changed under our hands.
 _TRIES = 5
 #: Seconds between looks whether another writer is done.
@@ -42,7 +42,7 @@ _LOOK = 0.5
 
 
 class NotDone(Exception):
-    """What was asked for cannot be done; the message is meant for people."""
+    """What was requested cannot be done; the message is meant for people."""
 
 
 def ingest(
@@ -195,7 +195,7 @@ def retract(engine: Engine, workspace: Workspace, source: str, file: str) -> Ing
             after = contents_after(work.contents(old.digests), {}, old.digests)
             reason = f"retracted {taken.name}"
             try:
-                done = publish(work, Change(old.kept, old.files, after, {}, delivery, reason, asked=True))
+                done = publish(work, TableChange(old.kept, old.files, after, {}, delivery, reason, asked=True))
             except HeldBack as why:
                 raise NotDone(f"Without the rows of {taken.name}, {why}. Nothing was changed.") from why
             rows = sum(int(d.partition(":")[0]) for d in old.digests.values())
@@ -222,14 +222,14 @@ def _meant(work: Job, workspace: Workspace, file: str) -> ledger_files.TakenFile
 
 
 def quarantined(engine: Engine, source: str | None = None, limit: int | None = None) -> list[Quarantined]:
-    """Rows that were set aside, with file and reason."""
+    """Rows that were quarantined, with file and reason."""
     name = None if source is None else _spelled(engine.definitions.usable, source)
     with engine.ledger.database.reading() as r:
         return ledger_files.quarantined(r, name, limit)
 
 
 def release(engine: Engine, workspace: Workspace, source: str) -> Ingested:
-    """Take in what was set aside as far as it can be placed by now, however old or new it is."""
+    """Take in what was quarantined as far as it can be placed by now, however old or new it is."""
     table = _source(engine, source)
     if table.delta is not None:
         raise NotDone(f"{table.name} is a Delta table of others; its rows are taken in when its owner corrects them.")

@@ -9,11 +9,16 @@ from partwise.parts import BadTime, Parts, parse_part
 from partwise.sources.closing import Closing, by_delay, by_marker
 from partwise.workspace import Workspace
 from spark_jobs.ingest.files.find import matches
-from spark_jobs.ingest.state import State
+from spark_jobs.ingest.state import SourceState
 
 
 def complete_parts(
-    ledger: Ledger, workspace: Workspace, source: Source, state: State, opened: Parts, watermark: int | None = None
+    ledger: Ledger,
+    workspace: Workspace,
+    source: Source,
+    state: SourceState,
+    opened: Parts,
+    watermark: int | None = None,
 ) -> Closing:
     """`opened` are the parts that have rows and are not closed; `watermark` is that of the load at hand, if any."""
     found = _by_rule(workspace, source, state, opened, watermark)
@@ -23,7 +28,7 @@ def complete_parts(
     return Closing((found.parts | requested | state.lost) - state.existing, found.left)
 
 
-def _by_rule(workspace: Workspace, source: Source, state: State, opened: Parts, watermark: int | None) -> Closing:
+def _by_rule(workspace: Workspace, source: Source, state: SourceState, opened: Parts, watermark: int | None) -> Closing:
     rule = source.close
     if rule.rule == "delay":
         seen = [m for m in (state.intake.watermark, watermark) if m is not None]

@@ -20,7 +20,7 @@ from partwise.storage import Handle
 from partwise.workspace import Workspace
 from spark_jobs.engine import Engine
 from spark_jobs.ingest.files.rows import NO_CONTENT, Shape
-from spark_jobs.ingest.state import State, read_state
+from spark_jobs.ingest.state import SourceState, read_state
 from spark_jobs.step import read, small
 from spark_jobs.step.digest import digests, row_count
 from spark_jobs.step.stage import stage
@@ -34,7 +34,7 @@ class Job:
     workspace: Workspace
     table: Source | Dimension
     held: Lease
-    state: State
+    state: SourceState
     handle: Handle
     batch: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
     staged: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ def job(engine: Engine, workspace: Workspace, table: Source | Dimension, schema:
             engine.ledger.adopt(held, [(0, None)], engine.now())
             engine.passed("created")
         if handle.version != (engine.ledger.current(table.name).version or 0):
-            raise storage.Conflict(f"{handle.path}: somebody else made the table meanwhile")
+            raise storage.Conflict(f"{handle.path}: another process created the table meanwhile")
         yield Job(engine, workspace, table, held, read_state(engine.ledger, table.name), handle)
 
 

@@ -14,7 +14,7 @@ from partwise.ledger.records.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
 from partwise.sources.bounds import Bounds, bounds, newest_known, too_old
 from partwise.sources.closing import MICROS
-from partwise.sources.files import Look, newest, to_read
+from partwise.sources.files import ListedFile, newest, to_read
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import File
 from partwise.workspace import Workspace
@@ -22,11 +22,11 @@ from spark_jobs.checks.source import HeldBack, tell
 from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.culprit import culprit
-from spark_jobs.ingest.files.find import BadFile, Found, listing, look, look_into, settled
+from spark_jobs.ingest.files.find import FoundFile, RefusedFile, listing, look, look_into, settled
 from spark_jobs.ingest.files.layout import Layout, layout_of, undeclared
-from spark_jobs.ingest.files.links import Linked, linked
+from spark_jobs.ingest.files.links import LinkedFiles, linked
 from spark_jobs.ingest.job import Job, shape_of
-from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal
 from spark_jobs.ingest.result import Ingested
@@ -61,8 +61,8 @@ class FilesHeld(Exception):
 class Taking:
     """Files to take in now, each with the id that its rows will carry, and what is not taken."""
 
-    files: list[tuple[int, Found, Layout]] = field(default_factory=list)
-    same: list[Look] = field(default_factory=list)  # other time stamp, same content
+    files: list[tuple[int, FoundFile, Layout]] = field(default_factory=list)
+    same: list[ListedFile] = field(default_factory=list)  # other time stamp, same content
     refused: list[tuple[str, str]] = field(default_factory=list)
     last_file: int = 0
     let_go: list[str] = field(default_factory=list)  # held files that are taken now, or gone
@@ -71,7 +71,7 @@ class Taking:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedRows:
     """What was staged. `digests` are of the new rows alone, by part."""
 
     files: tuple[File, ...]
@@ -91,15 +91,15 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
         with work.engine.ledger.database.writing(work.engine.now()) as w:
             touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
     if not taking.files:
-        done = publish(work, Change())
+        published = publish(work, TableChange())
         let_go(work, taking.let_go, work.state.existing)
         return Ingested(
             work.name,
-            closed=done.closed,
+            closed=published.closed,
             refused=taking.refused,
-            notes=list(done.notes),
-            failed=dict(done.failed),
-            warned=dict(done.warned),
+            notes=list(published.notes),
+            failed=dict(published.failed),
+            warned=dict(published.warned),
         )
     state, ids = work.state, {number: found for number, found, _ in taking.files}
     with linked(work.workspace, work.name, work.batch, taking.files) as links:
@@ -117,7 +117,7 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
     return done
 
 
-def limits_of(work: Job, source: Source, links: Linked, ids: dict[int, Found]) -> Bounds:
+def limits_of(work: Job, source: Source, links: LinkedFiles, ids: dict[int, FoundFile]) -> Bounds:
     """Which event times are believed. Where lateness is bounded, the times of the load itself are looked at first."""
     late, watermark = source.late, work.state.intake.watermark
     limits = bounds(None, work.engine.now(), late.accept, late.future, work.state.floor)
@@ -169,7 +169,7 @@ def hold_files(
     return FilesHeld({f.name: str(why) for f in files})
 
 
-def _commit(work: Job, taking: Taking, placed: Placed, old: Removal, gone: list[TakenFile]) -> Ingested:
+def _commit(work: Job, taking: Taking, placed: PlacedRows, old: Removal, gone: list[TakenFile]) -> Ingested:
     parts = placed.digests
     lo, hi = (min(parts), max(parts)) if parts else (None, None)
     taken = tuple(
@@ -188,7 +188,7 @@ def _commit(work: Job, taking: Taking, placed: Placed, old: Removal, gone: list[
         new = read.staged(work.engine.spark, work.handle, placed.files) if placed.files else None
         rows = row_change(new, old.rows)
     arrived = {p: int(digest.partition(":")[0]) for p, digest in parts.items()}
-    change = Change(
+    change = TableChange(
         adds=[*placed.files, *old.kept],
         removes=old.files,
         touched=after,
@@ -260,7 +260,7 @@ def find_new(
             layout = layout_of(found, table.columns, time)
         except FileNotFoundError:
             continue
-        except (BadFile, OSError) as why:
+        except (RefusedFile, OSError) as why:
             taking.refused.append((name, str(why)))
             continue
         if name in work.state.held:
@@ -273,15 +273,15 @@ def find_new(
     return taking
 
 
-def place(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> Placed:
+def place(work: Job, links: LinkedFiles, ids: dict[int, FoundFile], limits: Bounds) -> PlacedRows:
     """Stage what can be placed, set the rest aside. Raises FileFailed."""
     files, seen = stage_all(work, links, ids, limits)
     written = work.digests(files) if seen.digests is None else seen.digests
     count = sum(int(d.partition(":")[0]) for d in written.values())
     if count != seen.rows - seen.bad:
-        raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} set aside, but {count} written")
+        raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} quarantined, but {count} written")
     work.engine.passed("digested")
-    return Placed(files, written, count, seen.bad, seen.newest, seen.rounded)
+    return PlacedRows(files, written, count, seen.bad, seen.newest, seen.rounded)
 
 
 @dataclass(frozen=True)
@@ -295,8 +295,10 @@ class Seen:
     digests: dict[int, str] | None = None  # by part, where they came with the rows
 
 
-def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -> tuple[tuple[File, ...], Seen]:
-    """One job for all files: rows that can be placed are staged, the others counted and then set aside."""
+def stage_all(
+    work: Job, links: LinkedFiles, ids: dict[int, FoundFile], limits: Bounds
+) -> tuple[tuple[File, ...], Seen]:
+    """One job for all files: rows that can be placed are staged, the others counted and then quarantined."""
     spark, shape = work.engine.spark, shape_of(work.table)
     folders = {layout: folder for layout, folder in links.folders.items() if layout.has_rows}
     if not folders:
@@ -329,16 +331,16 @@ def stage_all(work: Job, links: Linked, ids: dict[int, Found], limits: Bounds) -
         kept = set_aside(work, links, ids, sorted(found["bad_files"]), limits)
         if kept != found["bad"]:
             raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
-        work.engine.passed("set aside")
+        work.engine.passed("quarantined")
     return files, Seen(found["n"], found["bad"], found["newest"], found["rounded"], digests)
 
 
-def _size(files: Iterable[Found]) -> int:
+def _size(files: Iterable[FoundFile]) -> int:
     """Bytes of text, roughly: packed files become more."""
     return sum(f.look.size * (8 if f.name.endswith((".gz", ".parquet")) else 1) for f in files)
 
 
-def _expected(files: Iterable[Found]) -> int:
+def _expected(files: Iterable[FoundFile]) -> int:
     found = list(files)
     size = _size(found)
     tasks = max(-(-len(found) // _FILES_PER_TASK), 2 if size > _WORTH_TWO_TASKS else 1)
@@ -347,7 +349,7 @@ def _expected(files: Iterable[Found]) -> int:
 
 def unchanged(files: object) -> None:
     """Spark has read what was hashed, not something newer."""
-    found: list[Found] = list(files)  # type: ignore[call-overload]
+    found: list[FoundFile] = list(files)  # type: ignore[call-overload]
     now = look({f.name: f.url or f.path for f in found})
     for f in found:
         if now.get(f.name) != f.look:

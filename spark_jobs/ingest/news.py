@@ -21,7 +21,7 @@ from partwise.storage.paths import table_path
 from partwise.workspace import Workspace
 from spark_jobs.ingest.closing import complete_parts
 from spark_jobs.ingest.files.find import listing, look
-from spark_jobs.ingest.state import State, read_state
+from spark_jobs.ingest.state import SourceState, read_state
 
 _DEFINED = select(catalog.c.defined_seq).where(catalog.c.table == bindparam("t"))
 # With a version: parts that people closed are recorded without a look at the table.
@@ -51,7 +51,7 @@ def has_news(ledger: Ledger, workspace: Workspace, table: Source | Dimension) ->
     return arrived or _to_close(ledger, workspace, table, state)
 
 
-def _files_differ(workspace: Workspace, table: Source | Dimension, state: State) -> bool:
+def _files_differ(workspace: Workspace, table: Source | Dimension, state: SourceState) -> bool:
     looks = look(listing(workspace, table.files, table.close.marker if isinstance(table, Source) else None))
     known = state.files
     if isinstance(table, Dimension):
@@ -62,7 +62,7 @@ def _files_differ(workspace: Workspace, table: Source | Dimension, state: State)
     return any(not state.is_held(f.name, f.size, f.mtime) for f in found.values())
 
 
-def _moved_on(workspace: Workspace, delta: str, state: State) -> bool:
+def _moved_on(workspace: Workspace, delta: str, state: SourceState) -> bool:
     from spark_jobs.ingest.foreign.look import look_at
 
     watched = look_at(workspace.locate(delta))
@@ -87,7 +87,7 @@ def _other_columns(ledger: Ledger, workspace: Workspace, table: Source | Dimensi
     return declared is None or schemas.normal(handle.schema) != declared
 
 
-def _to_close(ledger: Ledger, workspace: Workspace, table: Source | Dimension, state: State) -> bool:
+def _to_close(ledger: Ledger, workspace: Workspace, table: Source | Dimension, state: SourceState) -> bool:
     with ledger.database.reading() as r:
         if lagging(r, table.name):
             return True  # held back, and accepted or checked in another way since

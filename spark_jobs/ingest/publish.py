@@ -18,7 +18,7 @@ from spark_jobs.ingest.job import Job
 
 
 @dataclass(frozen=True)
-class Change:
+class TableChange:
     """What happens to a table: files, what parts hold afterwards, and what came in."""
 
     adds: Sequence[File] = ()
@@ -40,7 +40,7 @@ class Published:
     warned: Mapping[int, str] = field(default_factory=dict)
 
 
-def publish(work: Job, change: Change, close: bool = True) -> Published:
+def publish(work: Job, change: TableChange, close: bool = True) -> Published:
     """Commit a change of a source, and close what is complete by now. Does nothing if there is nothing to do.
 
     Parts that fail their checks are not closed. Raises HeldBack if one that exists would fail.

@@ -18,12 +18,12 @@ from partwise.sources.misfit import misfit
 from partwise.sources.sums import changed as contents_after
 from spark_jobs.ingest.difference import RowChange
 from spark_jobs.ingest.files import rows as r
-from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
 from spark_jobs.ingest.files.lines import SetAside, by_file, located
-from spark_jobs.ingest.files.links import Linked
+from spark_jobs.ingest.files.links import LinkedFiles
 from spark_jobs.ingest.job import Job, shape_of
-from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.step.read import union
 
@@ -31,7 +31,7 @@ from spark_jobs.step.read import union
 _AT_ONCE = 5_000
 
 
-def set_aside(work: Job, links: Linked, ids: dict[int, Found], bad: Sequence[int], limits: Bounds) -> int:
+def set_aside(work: Job, links: LinkedFiles, ids: dict[int, FoundFile], bad: Sequence[int], limits: Bounds) -> int:
     """Read the files with bad rows again and keep those rows; they count once the batch is committed."""
     groups: dict[Layout, list[str]] = {}
     for number in bad:
@@ -45,7 +45,9 @@ def set_aside(work: Job, links: Linked, ids: dict[int, Found], bad: Sequence[int
     return count
 
 
-def _find(ids: dict[int, Found], layout: Layout, telling: Sequence[str], rows: Sequence[SetAside]) -> list[SetAside]:
+def _find(
+    ids: dict[int, FoundFile], layout: Layout, telling: Sequence[str], rows: Sequence[SetAside]
+) -> list[SetAside]:
     return [row for number, some in by_file(rows).items() for row in located(some, ids[number], layout, telling)]
 
 
@@ -126,7 +128,7 @@ def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
         dropped=tuple(sorted({row.batch for row in waiting})),
         last_file=work.state.intake.last_file,
     )
-    change = Change(
+    change = TableChange(
         adds=files,
         touched=contents_after(work.contents(added), added, {}),
         arrived={p: int(d.partition(":")[0]) for p, d in added.items()},
@@ -155,7 +157,7 @@ def replace_span(taken: ledger_files.TakenFile, span: tuple[int, int]) -> ledger
 
 
 def _forget(work: Job) -> None:
-    """Nothing could be taken in: what was set aside again in this try goes."""
+    """Nothing could be taken in: what was quarantined again in this try goes."""
     work.settle(committed=False)
     with work.engine.ledger.database.writing(work.engine.now()) as w:
         ledger_files.forget_batch(w, work.name, work.batch)

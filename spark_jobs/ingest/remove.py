@@ -29,7 +29,7 @@ class Removal:
 
 def removal(work: Job, files: Sequence[TakenFile]) -> Removal:
     spans = [(f.lo, f.hi) for f in files if f.lo is not None and f.hi is not None]
-    maybe = work.handle.files_of(Parts.of(*spans))  # type: ignore[arg-type]
+    maybe = work.handle.files_of(Parts.of(*spans))
     if not spans or not maybe:
         return Removal()
     spark, handle, ids = work.engine.spark, work.handle, [f.id for f in files]

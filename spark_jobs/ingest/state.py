@@ -19,7 +19,7 @@ from partwise.parts import Parts
 
 
 @dataclass(frozen=True)
-class State:
+class SourceState:
     """What the ledger knows of a source."""
 
     generation: int
@@ -36,14 +36,14 @@ class State:
         return ledger_checks.is_held(self.held, self.failing, name, size, mtime)
 
 
-def read_state(ledger: Ledger, name: str) -> State:
+def read_state(ledger: Ledger, name: str) -> SourceState:
     with ledger.database.reading() as r:
         now = settled(r, name)
         rows = r.on.execute(
             select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(open_part.c.table == name)
         )
         opened = {row.part: Content(row.rows, row.digest) for row in rows}
-        return State(
+        return SourceState(
             now.generation,
             now.floor,
             existing(r, name),

@@ -19,7 +19,9 @@ def start(settings: Mapping[str, str]) -> None:
     reading, writing = os.pipe()
     threading.Thread(target=_pass_on, args=(reading,), daemon=True, name="stderr of the JVM").start()
     try:
-        gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings.items())), {"stderr": writing})
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            SparkConf(loadDefaults=False).setAll(list(settings.items())), {"stderr": writing}
+        )
     finally:
         os.close(writing)
     SparkContext._ensure_initialized(gateway=gateway)

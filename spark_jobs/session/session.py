@@ -24,6 +24,9 @@ from spark_jobs.session import quiet
 OBJECT_STORE = "object_store"
 ROOT = Path(__file__).resolve().parents[2]
 
+#: Which jars a driver needs beside Spark's own.
+LISTED = ROOT / "spark_jobs/jars.txt"
+
 #: What results depend on; set in every session, also in those that others have started.
 MEANING = {
     # Parts are UTC, and so is a time without a zone.
@@ -93,7 +96,7 @@ def session(
 def mean_the_same(spark: SparkSession, conf: Mapping[str, str] | None = None) -> None:
     """Settings that results depend on (and `conf`), in a session that others have started.
 
-    Over Connect each setting is a call, so they are asked for at once: a driver of ours has them already.
+    Over Connect each setting is a call, so they are requested at once: a driver of ours has them already.
     """
     # What Hadoop is told counts at the start of a driver only.
     wanted = {
@@ -171,7 +174,10 @@ def jars_folder() -> Path:
     """Delta's jars, fetched once by the set-up."""
     folder = Path(os.environ.get("PARTWISE_JARS") or ROOT / ".jars").absolute()
     if not any(folder.glob("delta-spark_*.jar")):
-        raise FileNotFoundError(f"no Delta jars in {folder}: run `make setup`, or set PARTWISE_JARS to their folder")
+        raise FileNotFoundError(
+            f"no Delta jars in {folder}: run `make setup`, or put the jars that {LISTED} lists into a folder and set "
+            "PARTWISE_JARS to it"
+        )
     return folder
 
 

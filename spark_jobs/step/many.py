@@ -145,9 +145,11 @@ class Many:
             some, near = Parts.single(*(j for j in parts if not own or j != first)), computing.view.single_pass
             rows = computing.near(near, some) if near is not None else computing.lifted(self.lifted, some)
             if not self._fits(rows):
-                return self._give_up("its columns are not those of one part")
+                self._give_up("its columns are not those of one part")
+                return None
         except SPARK_ERRORS as why:
-            return self._give_up(message_of(why).partition("\n")[0])
+            self._give_up(message_of(why).partition("\n")[0])
+            return None
         return union([computing.rows(first), rows]) if own else rows
 
     def _give_up(self, why: str) -> None:

@@ -149,7 +149,7 @@ def check_copies(
     expected = sum(file.rows or 0 for file in removed)
     expected -= sum(before[j].rows for j in recomputed if j in before) + sum(patch.gone for patch in patches)
     if written != expected:
-        raise storage.Refused(
+        raise storage.CommitRefused(
             f"{handle.path}: {written} rows were copied, expected {expected}: the part is not repaired"
         )
     return written

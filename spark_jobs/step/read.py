@@ -27,7 +27,7 @@ def parts(spark: SparkSession, handle: Handle, wanted: Parts | None = None) -> D
     """The rows of these parts (all by default) in the version of the handle, for tables that we write."""
     chosen = handle.files if wanted is None else handle.files_of(wanted)
     found = files(spark, handle, chosen)
-    # No condition where there is nothing to leave out: with the part's number in it, Spark would compile the query anew
+    # No condition where there is nothing to leave out: with the part's number in it, Spark would compile the query again
     # for every part.
     if wanted is not None and not all(file.only_holds(wanted) for file in chosen):
         found = found.where(in_parts(wanted))

@@ -99,7 +99,7 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
 
 
 def _has_its_table(computing: Computing, held: Lease) -> bool:
-    """Make the view's own table if this is its first step. False: it began anew for other columns, pin again.
+    """Make the view's own table if this is its first step. False: it began again for other columns, pin again.
 
     INITIALIZE gives the columns and their types, if there is one; UPDATE must fit them.
     """

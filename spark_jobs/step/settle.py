@@ -82,7 +82,7 @@ def settle(engine: Engine, table: str) -> None:
 
 
 def _window(engine: Engine, table: str) -> CompiledView | None:
-    """The view that this table is, or serves, if there are several ways to keep it and nobody has asked for one."""
+    """The view that this table is, or serves, if there are several ways to keep it and nobody has requested one."""
     found = engine.definitions.usable.get(table)
     view = engine.definitions.views.get(found.written.name) if isinstance(found, Runnable) else None
     wanted = view is not None and view.shape is not None and view.is_free
@@ -92,8 +92,8 @@ def _window(engine: Engine, table: str) -> CompiledView | None:
 def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool]) -> bool:
     now = engine.definitions
     after = now.choosing({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
-    tables = (tables_of(program.graph(), wanted.view) for program in (now, after))
-    done = engine.ledger.settle(wanted, *tables, engine.now(), still, is_dead)
+    before, then = tables_of(now.graph(), wanted.view), tables_of(after.graph(), wanted.view)
+    done = engine.ledger.settle(wanted, before, then, engine.now(), still, is_dead)
     if done:
         log.info("%s is kept by %s: %s", wanted.view, wanted.strategy, wanted.why)
     return done

@@ -2,7 +2,7 @@
 
 The rows come as Arrow, digests are summed up from the hashes, and one Parquet file is written, with the types and
 statistics that Spark would have written. That saves the job that writes, the one that reads back for the digests, and
-for a single part the literals of its part columns: Spark compiles the code of a query anew for every literal in it.
+for a single part the literals of its part columns: Spark compiles the code of a query again for every literal in it.
 Content and digests are the same by both ways.
 """
 

@@ -15,7 +15,7 @@ from partwise.sql.types.known import Columns, type_of
 
 
 def documented(text: str, calls: Sequence[Call], moment: Sequence[str], columns: Columns) -> str:
-    """The text with these calls written anew. `moment`: the columns that say which row is first; `columns`: types."""
+    """The text with these calls written again. `moment`: the columns that say which row is first; `columns`: types."""
     for call in sorted(calls, key=lambda c: -c.start):  # from the end, so that places in front stay what they are
         text = text[: call.start] + _written(text, call, moment, columns) + text[call.end :]
     return text

@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, FloatType, MapType
 
 from spark_jobs.verify.rounding import ERROR
-from spark_jobs.verify.sketches import HIGH, LOW, Bounds
+from spark_jobs.verify.sketches import HIGH, LOW, SketchBounds
 
 #: How far two values may be apart, as a share of the larger one.
 TOLERANCE = {"double": 1e-9, "float": 1e-6}
 
 
-def different(expected: DataFrame, actual: DataFrame, bounds: Bounds | None = None) -> dict[int, tuple[int, int]]:
+def different(expected: DataFrame, actual: DataFrame, bounds: SketchBounds | None = None) -> dict[int, tuple[int, int]]:
     """Parts whose rows differ, with how many rows were expected and found. Both have the column `part`."""
     near = bounds.near if bounds is not None else ()
     if bounds is not None:

@@ -156,4 +156,5 @@ class _Several:
         others = [name for name, kind in types.items() if name not in first and "map<" not in kind]
         by, order = ", ".join(window.by), ", ".join(f"`{name}` DESC" for name in [*first, *others])
         ranked = rows.withColumn("__rank", F.expr(f"row_number() OVER (PARTITION BY {by} ORDER BY {order})"))
+        assert window.count is not None
         return ranked.where(F.col("__rank") <= window.count).drop("__rank")

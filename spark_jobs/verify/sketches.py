@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from partwise.compile.parse import Query
-from partwise.compile.select import Output, Selection, select
+from partwise.compile.select import Selection, SelectOutput, select
 from partwise.sql.calls import Call
 from partwise.sql.text import plain, quoted
 
@@ -27,7 +27,7 @@ LOW, HIGH = "__low", "__high"
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SketchBounds:
     """`near`: columns with bounds in the columns LOW and HIGH beside them; `ignored`: columns that have none."""
 
     text: str
@@ -39,10 +39,10 @@ class Bounds:
         return bool(self.near or self.ignored)
 
 
-def with_bounds(text: str, query: Query) -> Bounds | None:
+def with_bounds(text: str, query: Query) -> SketchBounds | None:
     """`text` is the query without its window, every other letter in its place. None: cannot be checked."""
     if "approx" not in text.lower():
-        return Bounds(text)
+        return SketchBounds(text)
     selection = selection_of(text, query)
     if selection.having is not None and any(c.name in _APPROXIMATE for c in selection.having.all_calls()):
         return None
@@ -58,8 +58,8 @@ def with_bounds(text: str, query: Query) -> Bounds | None:
         for sql, end in zip(found, (LOW, HIGH), strict=True):
             items.append(f"CAST({sql} AS DOUBLE) AS {quoted(output.name + end)}")
     if not items:
-        return Bounds(text, (), tuple(ignored))
-    return Bounds(with_items(text, query, items), tuple(near), tuple(ignored))
+        return SketchBounds(text, (), tuple(ignored))
+    return SketchBounds(with_items(text, query, items), tuple(near), tuple(ignored))
 
 
 def selection_of(text: str, query: Query) -> Selection:
@@ -74,7 +74,7 @@ def with_items(text: str, query: Query, items: list[str]) -> str:
     return f"{text[:at]}, {', '.join(items)} {text[at:]}"
 
 
-def only_call(output: Output) -> Call | None:
+def only_call(output: SelectOutput) -> Call | None:
     """The aggregate that a column is, if it is nothing else."""
     formula = output.formula
     call = formula.calls[0] if len(formula.calls) == 1 else None
@@ -83,7 +83,7 @@ def only_call(output: Output) -> Call | None:
     return call
 
 
-def _of_output(output: Output) -> tuple[str, str] | None:
+def _of_output(output: SelectOutput) -> tuple[str, str] | None:
     call = only_call(output)
     if call is None:
         return None

@@ -33,7 +33,7 @@ from spark_jobs.step.copies import runs_here
 from spark_jobs.step.read import literal
 from spark_jobs.verify.compare import different
 from spark_jobs.verify.rounding import ERROR
-from spark_jobs.verify.sketches import Bounds
+from spark_jobs.verify.sketches import SketchBounds
 
 #: Parts that are computed by one job where they do not read each other.
 _AT_ONCE = 20
@@ -63,8 +63,8 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class Known:
-    """A table as the ledger knows it at one moment."""
+class KnownTable:
+    """A table as the ledger knows it at one time."""
 
     length: int
     parts: Parts
@@ -80,7 +80,7 @@ class Expected:
     parts: Parts = field(default_factory=Parts)
     schema: StructType | None = None
     folders: list[tuple[Parts, str]] = field(default_factory=list)
-    bounds: Bounds | None = None  # for approximate results
+    bounds: SketchBounds | None = None  # for approximate results
 
 
 def verify(engine: Engine, only: Collection[str] | None = None, progress: Progress | None = None) -> Verified:
@@ -106,7 +106,7 @@ class Checking:
         self.graph = program.graph()
         with engine.ledger.database.reading() as r:
             self.known = {
-                name: Known(
+                name: KnownTable(
                     table.length,
                     existing(r, name),
                     settled(r, name).start,

@@ -54,7 +54,8 @@ def cut(text: str) -> Text:
     windows = []
     for match in _WINDOW.finditer(bare):
         inside = match["inside"]
-        count, by, length = None, (), re.split(r"\bSLIDE\b", inside, flags=re.IGNORECASE)[0]
+        by: tuple[str, ...] = ()
+        count, length = None, re.split(r"\bSLIDE\b", inside, flags=re.IGNORECASE)[0]
         if match["kind"].upper() == "ROWS":
             parts = _ROWS.match(inside)
             assert parts is not None

@@ -75,7 +75,7 @@ def main(workspace: str) -> None:
     build(workspace)
     found["upkeep"] = run("partwise", "partwise_upkeep")
     found["broken upkeep"] = run("partwise", "partwise_upkeep", broken="retain")
-    for name, conf in {"asked for": {"part": "2026-10-03T10:00"}, "newest": {}}.items():
+    for name, conf in {"requested": {"part": "2026-10-03T10:00"}, "newest": {}}.items():
         # Read at once: the next run of the same DAG clears what this one left.
         states = run("dags", "loss_report", **conf)
         found[f"report of {name}"] = {"states": states, **left("loss_report", "wait", "report")}
@@ -83,7 +83,7 @@ def main(workspace: str) -> None:
 
 
 def ask(view: str, part: str) -> None:
-    """A run by hand whose sensor waits for a part that does not come, as the scheduler and the triggerer leave it."""
+    """A manual run whose sensor waits for a part that does not come, as the scheduler and the triggerer leave it."""
     from airflow.models.serialized_dag import SerializedDagModel
     from airflow.settings import Session
     from airflow.utils import timezone

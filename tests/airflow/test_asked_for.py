@@ -1,4 +1,4 @@
-"""Runs by hand, on real Spark: what somebody asked for is computed, or the task says why it is not."""
+"""Manual runs, on real Spark: what somebody requested is computed, or the task says why it is not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ update: SELECT x + 1 AS s FROM v[j]
 
 
 def test_a_run_by_hand_does_not_end_well_without_what_was_asked_for(airflow: Airflow) -> None:
-    """What the part requires exists, so the sensor lets it pass; but part of that is about to be computed anew."""
+    """What the part requires exists, so the sensor lets it pass; but part of that is about to be computed again."""
     from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
     airflow.land("a", (0, 1), (1, 2), (2, 0))
@@ -37,7 +37,7 @@ def test_a_run_by_hand_does_not_end_well_without_what_was_asked_for(airflow: Air
     minute = "2026-10-03T10:01"
     with pytest.raises(AirflowException) as why:
         airflow.tasks("w", part=minute)
-    assert str(why.value) == f"w[{minute}] was asked for and waits: v[{minute}] is stale"
+    assert str(why.value) == f"w[{minute}] was requested and waits: v[{minute}] is stale"
     assert not isinstance(why.value, AirflowFailException), "it is tried again"
     airflow.tasks("v")
     airflow.tasks("w", part=minute)

@@ -88,7 +88,7 @@ def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_othe
     capsys.readouterr()
     steps, report = place.backfill(table="v", range=f"{DAY}00..{DAY}03")
     assert steps.keys() == {"v", "w", "total"}
-    # w is repaired by hand, and this is the hand. v[10:04] is stale and nobody asked for it: total[10:04] waits for it.
+    # w is repaired manually, and this is the manual request. v[10:04] is stale and nobody requested it: total[10:04] waits for it.
     assert report == [
         {"table": "v", "recomputed": "4", "changed": "1", "unchanged": "3", "left": "0"},
         {"table": "total", "recomputed": "4", "changed": "4", "unchanged": "0", "left": "1"},
@@ -101,7 +101,7 @@ def test_a_backfill_repairs_manual_views_goes_on_to_the_end_and_leaves_what_othe
     monkeypatch.setattr(tasks, "ROUNDS", 10)
     for name in ("v", "total"):
         place.run(name)
-    # One that was stopped before its first step goes on, with all that it asked for.
+    # One that was stopped before its first step goes on, with all that it requested.
     number = place.plan(table="w", range=f"{DAY}04..{DAY}05")["number"]
     place.stop(number)
     steps, report = place.backfill(table="w", range="", resume=number)

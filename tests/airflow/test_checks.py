@@ -68,7 +68,7 @@ def test_a_view_whose_part_fails(airflow: Airflow) -> None:
     airflow.tasks("w")
     assert (airflow.seen(), airflow.seen("w")) == ({0: [1], 1: [50], 2: [3]}, {0: [1], 1: [50], 2: [3]})
     with pytest.raises(AirflowFailException, match="check failed"):
-        airflow.tasks("v", part="2026-10-03T10:02")  # asked for, it fails as before
+        airflow.tasks("v", part="2026-10-03T10:02")  # requested, it fails as before
     assert airflow.seen()[2] == [3]
 
     airflow.land("late", (2, 100))

@@ -1,4 +1,4 @@
-"""What people do with the running product: data come late or a thousand at once, definitions change, parts are asked for
+"""What people do with the running product: data come late or a thousand at once, definitions change, parts are requested
 from the shell, from the page and by DAGs of their own, and something is missing.
 
 One product for all of them, about six minutes in all on two cores; `pytest -m slow tests/airflow -s` shows the times.
@@ -84,7 +84,7 @@ def test_a_run_by_hand_takes_a_range_or_what_is_due(product: Product) -> None:
     asked = product.trigger("a", {"part": "2026-10-03T10:00..2026-10-03T10:01"})
     due = product.trigger("a", {"part": None})
     # Nothing came out other than it was, so there is nothing to announce.
-    product.wait("a range that was asked for", lambda: product.state("a", asked, "announce") == "skipped")
+    product.wait("a range that was requested", lambda: product.state("a", asked, "announce") == "skipped")
     assert product.api.get(f"/dags/a/dagRuns/{asked}")["state"] == "success"
     report = product.api.get(f"/dags/a/dagRuns/{asked}/taskInstances/a/xcomEntries/return_value?deserialize=true")[
         "value"

@@ -40,7 +40,7 @@ def test_the_triggerer_is_killed_while_somebody_waits(product: Product) -> None:
     product.kill("triggerer")
     deliver(product, 30)
     product.wait("the sensor after kill -9 of triggerer", lambda: product.state(*sensor) == "success", RECOVERED)
-    product.wait("the part that was asked for", lambda: product.has("pair", "30"), RECOVERED)
+    product.wait("the part that was requested", lambda: product.has("pair", "30"), RECOVERED)
 
 
 def test_the_dag_processor_is_killed_and_a_new_view_shows_all_the_same(product: Product) -> None:

@@ -38,10 +38,10 @@ def test_a_plan_that_died_goes_on_with_what_it_began(workspace: Path) -> None:
     arrive(workspace, "00", "01")
     first = plan(workspace, "r")
     assert plan(workspace, "r") == first, "begun by itself: not somebody else's"
-    with pytest.raises(AirflowFailException, match="is at work on some of these parts"):
+    with pytest.raises(AirflowFailException, match="is working on some of these parts"):
         plan(workspace, "other")
     end(workspace, first["number"], done=False)
-    assert plan(workspace, "r") == first, "cleared by hand after it was stopped"
+    assert plan(workspace, "r") == first, "cleared manually after it was stopped"
     end(workspace, first["number"], done=False)
     assert plan(workspace, "other", resume=first["number"]) == first
     assert plan(workspace, "other", resume=first["number"]) == first, "and so is one that was taken over"

@@ -61,7 +61,7 @@ def test_airflow_is_asked_only_about_views_with_work(ledger: Ledger) -> None:
     [(0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True)],
 )
 def test_a_run_that_waits_for_parts_does_not_count(runs: int, waiting: int, live: bool) -> None:
-    """Somebody asked for a part of tomorrow; what is due today does not wait for it."""
+    """Somebody requested a part of tomorrow; what is due today does not wait for it."""
     from partwise_airflow.service.reconcile import live_runs
 
     def count(found: int, **expected: Any) -> Any:

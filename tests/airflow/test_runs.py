@@ -72,7 +72,7 @@ def test_nothing_ready_emits_nothing(found: dict[str, Any]) -> None:
 def test_ready_parts_are_emitted_as_one_key_with_its_reason(found: dict[str, Any]) -> None:
     key, five = "2026-10-03T10:00..2026-10-03T10:04", "2026-10-03T10:00"
     why = f"m[{key}] arrived"
-    # A run of `a` that somebody asked for waits for a part of the future: that is no reason to leave the others.
+    # A run of `a` that somebody requested waits for a part of the future: that is no reason to leave the others.
     assert sorted(found["events"]) == [
         ["ready/a", key, {key: why}],
         ["ready/loss_by_region", five, {five: why}],
@@ -91,7 +91,7 @@ def test_a_dry_run_of_the_backfill_computes_nothing(found: dict[str, Any]) -> No
     assert {states[name] for name in states if name.startswith("compute")} == {"skipped"}
 
 
-@pytest.mark.parametrize("part", ["asked for", "newest"])
+@pytest.mark.parametrize("part", ["requested", "newest"])
 def test_the_example_of_a_dag_written_by_hand_waits_and_reads(found: dict[str, Any], part: str) -> None:
     report = found[f"report of {part}"]
     assert report["states"] == {"choose": "success", "wait": "success", "report": "success"}

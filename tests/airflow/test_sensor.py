@@ -130,15 +130,15 @@ def context(conf: dict[str, Any] | None = None, key: str | None = None, kind: st
 
 
 def test_what_a_run_is_for() -> None:
-    from partwise_airflow.tasks.requested import Asked, asked_of
+    from partwise_airflow.tasks.requested import RequestedParts, asked_of
 
     key = "2026-10-03T10:05"
-    assert asked_of(context(key=key)) == Asked(key, requested=False)
-    assert asked_of(context(key=key, kind="manual")) == Asked(key, requested=True)
-    assert asked_of(context({"part": f" {key} "}, kind="manual")) == Asked(key, requested=True)
-    assert asked_of(context({"part": ""}, kind="manual")) == Asked(None, requested=False)
-    assert Asked(key, False).of(300, 60) == "2026-10-03T10:05..2026-10-03T10:09"
-    assert Asked(None, False).of(300, 60) is None
+    assert asked_of(context(key=key)) == RequestedParts(key, requested=False)
+    assert asked_of(context(key=key, kind="manual")) == RequestedParts(key, requested=True)
+    assert asked_of(context({"part": f" {key} "}, kind="manual")) == RequestedParts(key, requested=True)
+    assert asked_of(context({"part": ""}, kind="manual")) == RequestedParts(None, requested=False)
+    assert RequestedParts(key, False).of(300, 60) == "2026-10-03T10:05..2026-10-03T10:09"
+    assert RequestedParts(None, False).of(300, 60) is None
 
 
 def test_a_run_with_nothing_to_do_is_skipped_and_one_with_work_goes_on(workspace: Path) -> None:
@@ -185,8 +185,8 @@ def test_the_note_of_a_run_is_the_reason_of_its_key() -> None:
 @pytest.mark.parametrize(
     "kind, conf, key, before, after",
     [
-        ("manual", {"part": " 2026-10-03T10:05 "}, None, None, "2026-10-03T10:05 was asked for"),
-        ("manual", None, "2026-10-03T10:05", None, "2026-10-03T10:05 was asked for"),
+        ("manual", {"part": " 2026-10-03T10:05 "}, None, None, "2026-10-03T10:05 was requested"),
+        ("manual", None, "2026-10-03T10:05", None, "2026-10-03T10:05 was requested"),
         ("manual", {"part": "2026-10-03T10:05"}, None, "the boss wants it", "the boss wants it"),
         ("manual", {"part": None}, None, None, None),
         ("asset_triggered", None, "2026-10-03T10:05", None, None),
@@ -211,13 +211,13 @@ def test_the_note_of_a_run_by_hand_says_what_was_asked_for(
 def test_asking_for_a_part_that_cannot_be_built_says_why(workspace: Path) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from partwise_airflow.tasks.requested import Asked
+    from partwise_airflow.tasks.requested import RequestedParts
     from partwise_airflow.tasks.step import requested
 
     arrive(workspace, "00")
     with pytest.raises(AirflowFailException, match="There is no part of a in 2026-10-03T10:07"):
-        requested(str(workspace), "a", Asked("2026-10-03T10:07", requested=True))
-    requested(str(workspace), "a", Asked("2026-10-03T10:00", requested=True))
+        requested(str(workspace), "a", RequestedParts("2026-10-03T10:07", requested=True))
+    requested(str(workspace), "a", RequestedParts("2026-10-03T10:00", requested=True))
     ledger = open_workspace(str(workspace)).open_ledger(time.time())
     assert [(step.table, step.kind) for step in ledger.plan(time.time(), ["a"]).steps] == [("a", "requested")]
     ledger.database.close()

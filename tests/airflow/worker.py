@@ -27,7 +27,7 @@ class Airflow(Place):
         self.files = render(open_workspace(str(folder)))
 
     def tasks(self, name: str, part: str | None = None) -> list[Any]:
-        """One run; `part`: asked for by hand. The last task, which tells Airflow's database, is left out."""
+        """One run; `part`: requested manually. The last task, which tells Airflow's database, is left out."""
         found: dict[str, Any] = {}
         exec(self.files[f"{name}.py"], found)  # what Airflow does with a DAG file
         run = SimpleNamespace(conf={"part": part}, partition_key=None, run_type="manual" if part else "asset_triggered")

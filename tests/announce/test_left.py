@@ -1,4 +1,4 @@
-"""What a run by hand has to say of parts that it was asked for and did not compute."""
+"""What a manual run has to say of requested parts that it did not compute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.ledger.test_steps import GRAPH, T, arrive, build, fail
 
 
 def asked(*parts: int) -> Ledger:
-    """s -> v -> w, all built; these parts of w are asked for."""
+    """s -> v -> w, all built; these parts of w are requested."""
     ledger = in_memory()
     ledger.define(GRAPH, T)
     arrive(ledger, {0: "a", 1: "b", 2: "c"})
@@ -32,9 +32,9 @@ def test_what_waits_for_an_input_that_is_about_to_change_is_told() -> None:
     ledger = asked(0, 1)
     arrive(ledger, {1: "late"})
     build(ledger, "w")
-    why = "w[1970-01-01T00:01] was asked for and waits: v[1970-01-01T00:01] is stale"
+    why = "w[1970-01-01T00:01] was requested and waits: v[1970-01-01T00:01] is stale"
     assert left(ledger) == why, "part 0 was computed"
-    assert left(ledger, 2, 2) is None, "nobody asked for it"
+    assert left(ledger, 2, 2) is None, "nobody requested it"
     build(ledger, "v")
     assert left(ledger) is None, "it is ready: the next run computes it"
     build(ledger, "w")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_catalog_is_current() -> None:
-    """Made anew from the installed Great Expectations it is the same."""
+    """Made again from the installed Great Expectations it is the same."""
     from spark_jobs.checks.catalog import text
 
     assert FILE.read_text(encoding="utf-8") == text()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from partwise.checks.results import Kept
+from partwise.checks.results import KeptResults
 from partwise.ledger.records import checks as ledger_checks
 from partwise.parts import Parts
 from spark_jobs.run import run_all
@@ -30,7 +30,7 @@ update: SELECT src, SUM(loss) AS s FROM m[j] GROUP BY src
 """
 
 
-def kept(world: World, table: str, part: int) -> Kept | None:
+def kept(world: World, table: str, part: int) -> KeptResults | None:
     with world.ledger.database.reading() as r:
         return ledger_checks.kept(r, table, part)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from partwise.checks.results import Kept
+from partwise.checks.results import KeptResults
 from partwise.ledger.records import checks as ledger_checks
 from partwise.parts import Parts
 from spark_jobs.ingest import Ingested
@@ -39,7 +39,7 @@ def shop(world: World) -> Iterator[World]:
     world.check()
 
 
-def kept(world: World, minute: int, table: str = "m") -> Kept:
+def kept(world: World, minute: int, table: str = "m") -> KeptResults:
     with world.ledger.database.reading() as r:
         found = ledger_checks.kept(r, table, DAY + minute if table == "m" else minute)
     assert found is not None

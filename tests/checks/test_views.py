@@ -10,13 +10,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from partwise.checks.results import Kept
+from partwise.checks.results import KeptResults
 from partwise.ledger.read.history import PartHistory, history
 from partwise.ledger.read.reports import tables
 from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.records import checks as ledger_checks
 from partwise.parts import Parts
-from partwise.storage.query import Pin, query
+from partwise.storage.query import PinnedTable, query
 from spark_jobs.run import run_all
 from spark_jobs.step.run_step import Report, run_step
 from spark_jobs.verify.verify import verify
@@ -80,10 +80,10 @@ class Checks(Workspace):
     def queried(self, name: str = "v") -> dict[int, int]:
         """What `partwise query` reads."""
         current = self.ledger.current(name)
-        pin = Pin(self.engine.path(name, current.generation), current.version)
+        pin = PinnedTable(self.engine.path(name, current.generation), current.version)
         return dict(query(f"SELECT part, COUNT(*) FROM {name} GROUP BY part ORDER BY part", {name: pin}).rows)
 
-    def kept(self, p: int, name: str = "v") -> Kept | None:
+    def kept(self, p: int, name: str = "v") -> KeptResults | None:
         with self.ledger.database.reading() as r:
             return ledger_checks.kept(r, name, p)
 
@@ -131,7 +131,7 @@ def test_first_build_with_one_bad_part_among_many(space: Checks) -> None:
         ("expect_column_values_to_not_be_null", True, 0, 3),
     ]
     assert kept.results[0].rows == ('{"g": "g-7", "x": -7}', '{"g": "g500", "x": 500}')
-    assert "2 of 3 values of x are against what is expected: between 0 and 100" in space.why("v", 2).failure.message  # type: ignore[union-attr]
+    assert "2 of 3 values of x fail the check: between 0 and 100" in space.why("v", 2).failure.message  # type: ignore[union-attr]
     waits = space.why("w", 2)
     assert (waits.state, [(need.table, need.missing) for need in waits.lacks]) == ("waiting", [("v", Parts.single(2))])
     assert space.go() == {}  # it is not tried again by itself

@@ -149,11 +149,11 @@ def test_what_is_left_out_of_a_range_is_told_with_the_reason(run: Run, built: Pa
 def test_nobody_to_ask(run: Run, built: Path) -> None:
     done = run("backfill", "total_loss", f"{DAY}10:06")
     assert done.code == 2
-    assert "--yes goes ahead" in done.err
+    assert "use --yes to go ahead" in done.err
 
 
 def test_a_second_one_is_refused_by_name_and_nothing_interrupted_is_told(run: Run, built: Path) -> None:
-    assert "no interrupted backfill" in run("backfill", "--resume").err
+    assert "no unfinished backfill" in run("backfill", "--resume").err
     where = open_workspace(str(built), {})
     ledger, graph = where.open_ledger(time.time()), where.load().graph()
     with as_defined(ledger, graph, time.time()) as snapshot:
@@ -210,7 +210,7 @@ def test_the_second_refuses_or_waits(built: Path, capsys: pytest.CaptureFixture[
     name = f"backfill {first.number} of total_loss[{DAY}10:06..{DAY}10:09] (elsewhere:1:a)"
     with pytest.raises(Stop) as why:
         _begin(engine, asked, True, wait=False)
-    assert str(why.value) == f"{name} is at work on some of these parts; --wait waits for it."
+    assert str(why.value) == f"{name} is working on some of these parts; use --wait to wait for it."
 
     def end() -> None:
         time.sleep(0.5)
@@ -244,7 +244,7 @@ def test_what_is_left_of_an_interrupted_one_is_shown_and_asked_about(run: Run, b
     begun(built, f"{DAY}10:06..{DAY}10:09", "elsewhere:1:a", "stopped")
     for more in ([f"{DAY}10:06"], ["--upstream"], ["--no-downstream"]):
         done = run("backfill", "total_loss", *more, "--resume")
-        assert (done.code, "--resume goes on with what was asked for then" in done.err) == (2, True)
+        assert (done.code, "--resume continues the original request" in done.err) == (2, True)
     shown = run("backfill", "--resume", "--dry-run", "--json")
     assert (shown.code, shown.err) == (0, "")
     plan = shown.json["plan"]
@@ -253,11 +253,11 @@ def test_what_is_left_of_an_interrupted_one_is_shown_and_asked_about(run: Run, b
     ]
     assert plan["may_follow"]["total_loss"] == [f"{DAY}10:10..{DAY}10:19"]
     asked = run("backfill", "total_loss", "--resume")
-    assert (asked.code, "--yes goes ahead" in asked.err) == (2, True)
+    assert (asked.code, "use --yes to go ahead" in asked.err) == (2, True)
     begun(built, f"{DAY}10:08", "elsewhere:2:b")
     refused = run("backfill", "total_loss", "--resume", "--yes")
     assert refused.code == 1
-    assert f"of total_loss[{DAY}10:08] (elsewhere:2:b) is at work on some of these parts; --wait" in refused.err
+    assert f"of total_loss[{DAY}10:08] (elsewhere:2:b) is working on some of these parts; use --wait" in refused.err
 
 
 def test_whoever_goes_on_looks_again(built: Path) -> None:
@@ -329,7 +329,7 @@ def test_the_bar_and_what_is_not_finished(run: Run, built: Path, monkeypatch: py
     done = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
     assert done.code == 1
     assert "0 of 1 parts, 1 left" in done.err
-    assert "Not finished: `partwise backfill total_loss --resume` goes on with it." in done.out
+    assert "Not finished: `partwise backfill total_loss --resume` continues it." in done.out
     then = run("backfill", "total_loss", "--resume", "--yes", "--json")
     assert then.code == 0, then.err
     assert json.loads(then.out.splitlines()[-1])["report"]["total_loss"]["recomputed"] == 1

@@ -40,7 +40,7 @@ def test_it_is_waited_for_and_named(
     assert len(told) > 3
     assert [tell_trouble(outcome, json=False) for outcome in told[-2:]] == [0, 1]
     said = "total_loss is being written by elsewhere:1:a"
-    assert capsys.readouterr().out == f"  {said}; given up for now, the next run tries again\n"
+    assert capsys.readouterr().out == f"  {said}; gave up for now, the next run retries\n"
     tell_trouble(told[-1], json=True)
     assert json.loads(capsys.readouterr().err) == {"table": "total_loss", "trouble": said, "given_up": True}
 

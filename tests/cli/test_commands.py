@@ -23,7 +23,7 @@ def golden(name: str, done: Done) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(shown, encoding="utf-8")
     assert shown == file.read_text(encoding="utf-8"), (
-        f"UPDATE_GOLDEN=1 writes {file.name} anew; then read the difference"
+        f"UPDATE_GOLDEN=1 writes {file.name} again; then read the difference"
     )
 
 

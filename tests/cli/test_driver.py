@@ -32,7 +32,7 @@ def test_another_length_is_told_with_a_way_out(tmp_path: Path, text: str) -> Non
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long each driver was to be kept that somebody asked for."""
+    """How long each driver was to be kept that somebody requested."""
     found: list[float] = []
 
     def obtain(settings: object, keep: float) -> background.Driver:

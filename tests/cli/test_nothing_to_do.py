@@ -95,7 +95,7 @@ def test_watching_looks_again_until_it_is_stopped(folder: Path, cache: Path) -> 
     "words, expected",
     [
         ("retract sales never.csv", "has taken in no file never.csv"),
-        ("quarantine release sales", "nothing was set aside"),
+        ("quarantine release sales", "nothing was quarantined"),
         ("retract nobody x.csv", "There is no source nobody"),
     ],
 )

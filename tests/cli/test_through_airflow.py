@@ -120,7 +120,7 @@ def test_what_failed_is_told_and_can_go_on_there(
     monkeypatch.setattr(airflow, "fails", True)
     done = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
     assert done.code == 1
-    assert "Not finished: `partwise backfill total_loss --resume` goes on with it." in done.out
+    assert "Not finished: `partwise backfill total_loss --resume` continues it." in done.out
     assert "The backfill failed: compute_1: not recomputed: total_loss" in done.err
 
 
@@ -145,7 +145,7 @@ def test_an_airflow_that_stays_away_is_given_up_after_a_minute(
     assert passed[-1] == 60
     monkeypatch.setattr("partwise.airflow_api.PATIENCE", 0)
     done = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
-    assert (done.code, "cannot be reached. What was started goes on there." in done.err) == (1, True)
+    assert (done.code, "cannot be reached. It continues in Airflow." in done.err) == (1, True)
 
 
 class TestThisMachine:
@@ -200,7 +200,7 @@ def test_waiting_comes_before_airflow_is_asked(
 ) -> None:
     number = begun(airflow.folder, f"{DAY}10:06..{DAY}10:09", "elsewhere:1:a")
     refused = run("backfill", "total_loss", f"{DAY}10:06", "--yes")
-    assert (refused.code, "(elsewhere:1:a) is at work on some of these parts; --wait" in refused.err) == (1, True)
+    assert (refused.code, "(elsewhere:1:a) is working on some of these parts; use --wait" in refused.err) == (1, True)
     looks = []
 
     def sleep(seconds: float) -> None:

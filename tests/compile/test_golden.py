@@ -1,7 +1,7 @@
 """Every stage of the translation as a file to read: tests/golden/compile.
 
 `NAME.sql` is a query with its settings in the first lines, `NAME.txt` what becomes of it: the clauses, the state
-machine or the split of each aggregate, the layout, and the SQL. PARTWISE_WRITE_GOLDEN=1 writes the files anew.
+machine or the split of each aggregate, the layout, and the SQL. PARTWISE_WRITE_GOLDEN=1 writes the files again.
 """
 
 from __future__ import annotations

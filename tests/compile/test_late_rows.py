@@ -1,4 +1,4 @@
-"""After a late row exactly the parts that can change are computed anew."""
+"""After a late row exactly the parts that can change are computed again."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_several_variables_share_with_one() -> None:
 
 
 def test_not_where_a_row_would_not_have_stayed() -> None:
-    """Below 5 does not mean above 1: c may have ended, or begun anew, while the run in d goes on."""
+    """Below 5 does not mean above 1: c may have ended, or begun again, while the run in d goes on."""
     assert columns(ABOVE.format("< 5")) == ["n_c", "total_c", "low_c", "n_d", "total_d", "low_d"]
     assert shown(ABOVE.format("< 5"), [3, 2, 0, 4, 9]) == [None, (2, 5, 3), (3, 5, 3), (4, 9, 3), None]
 

@@ -89,7 +89,7 @@ def test_a_variant_is_what_asking_for_it_gives() -> None:
     for variant in translate(QueryView("v", query, 60, partial=True), {"s": TABLE}).variants:
         asked = translate(QueryView("v", query, 60, partial=True, strategy=variant.strategy), {"s": TABLE})
         assert (variant.views, variant.notes) == (asked.views, asked.notes)
-        assert asked.choice.why == "asked for by strategy:"
+        assert asked.choice.why == "requested by strategy:"
 
 
 def test_a_pane_of_many_parts_counts_all_of_them() -> None:

@@ -5,7 +5,7 @@ import pytest
 from partwise.compile.load import load_texts
 from partwise.definitions import View
 from partwise.definitions.yaml.places import placed
-from partwise.definitions.yaml.text import File, compose, document_at
+from partwise.definitions.yaml.text import TextFile, compose, document_at
 
 SOURCE = "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, src: string}\nfiles: a.csv\n---\n"
 
@@ -40,7 +40,7 @@ def test_an_error_in_sql_is_found_in_the_file(text: str) -> None:
 
 @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS.keys())
 def test_every_word_has_its_place(text: str) -> None:
-    file = File("a.yaml", text)
+    file = TextFile("a.yaml", text)
     node = compose(text)[0].get("update")
     assert node is not None
     value = placed(file, node)

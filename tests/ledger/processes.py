@@ -40,7 +40,7 @@ class Process:
 
 
 def run_together(works: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:
-    """Start all at the same moment, as nearly as possible, and give back what they return."""
+    """Start all at the same time, as nearly as possible, and give back what they return."""
     barrier = CONTEXT.Barrier(len(works))
     processes = [Process(_after, barrier, work, arguments) for work, arguments in works]
     return [process.result() for process in processes]

@@ -1,4 +1,4 @@
-"""What readers see at one moment, on both databases: versions of tables, and parts of sources that exist by then."""
+"""What readers see at one time, on both databases: versions of tables, and parts of sources that exist by then."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def seq_at(ledger: Ledger, moment: float) -> int:
 
 @pytest.fixture
 def source(ledger: Ledger) -> Ledger:
-    """At T+10 parts 0, 1 and 7 close and 2 and 3 have rows; at T+20 part 2 closes by hand; 3 gets no closer."""
+    """At T+10 parts 0, 1 and 7 close and 2 and 3 have rows; at T+20 part 2 closes manually; 3 gets no closer."""
     ledger.define(GRAPH, T)
     held = ledger.take("s", "ingest", 60, T)
     contents = dict.fromkeys((0, 1, 7), ROWS)
@@ -49,7 +49,7 @@ def test_open_parts_do_not_exist_for_readers(source: Ledger) -> None:
     assert now == {"s": Readable(first, Parts.of((0, 2), (7, 7)))}
     then = readable(source.database, both, both, seq_at(source, T + 15))
     assert then == {"s": Readable(first, Parts.of((0, 1), (7, 7)))}
-    # Closing is no version, but part of the moment.
+    # Closing is no version, but part of the time.
     assert readable(source.database, both, both, seq_at(source, T + 21)) == now
     assert readable(source.database, both, both, seq_at(source, T + 9)) == {}
     assert readable(source.database, both, ("v",)) == {"s": Readable(first)}  # not read, so not looked up

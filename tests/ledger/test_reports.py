@@ -15,7 +15,7 @@ from partwise.ledger.open import in_memory
 from partwise.ledger.read import history, reports
 from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.schema import due, have, part, revision
-from partwise.ledger.write.closing import Refused, close, declare_empty
+from partwise.ledger.write.closing import ClosingRefused, close, declare_empty
 from partwise.ledger.write.commit import EMPTY
 from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts, Range, Reference
@@ -114,9 +114,9 @@ def test_as_defined_writes_nothing(ledger: Ledger) -> None:
 def test_parts_closed_by_hand(ledger: Ledger) -> None:
     assert declare_empty(ledger, "s", Range(3, 5), "me", 1.0).changed == Parts.of((3, 5))
     assert close(ledger, "s", 6, "me", 2.0).changed == Parts.single(6)
-    with pytest.raises(Refused, match="exists already"):
+    with pytest.raises(ClosingRefused, match="exists already"):
         close(ledger, "s", 6, "me", 3.0)
-    with pytest.raises(Refused, match="2 of these 4 parts"):
+    with pytest.raises(ClosingRefused, match="2 of these 4 parts"):
         declare_empty(ledger, "s", Range(5, 8), "me", 3.0)
     assert [step.parts for step in ledger.plan(4.0).steps] == [Range(3, 6)]
     with ledger.database.reading() as r:

@@ -43,7 +43,7 @@ def _paint_like_a_dictionary(w: Writing, model: dict[int, Mark], action: tuple[s
         assert isinstance(argument, Cause)
         paint(w, "v", parts, argument)
         for p in parts:
-            asked = p in model and model[p].cause.kind == "requested"  # and stays asked for
+            asked = p in model and model[p].cause.kind == "requested"  # and stays requested
             cause = model[p].cause if asked else argument
             model[p] = Mark(w.seq, model[p].since if p in model else w.at, cause)
     else:

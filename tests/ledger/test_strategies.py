@@ -139,7 +139,7 @@ def test_what_speaks_against_it_is_looked_at_in_the_same_transaction(place: Plac
 
 
 def test_parts_that_could_not_be_built_again_are_not_given_up(place: Place) -> None:
-    """Panes outlive their source: a window that reads the rows themselves would begin anew."""
+    """Panes outlive their source: a window that reads the rows themselves would begin again."""
     definitions = place.take_over()
     arrive(place.ledger, {0: "a", 1: "b", 2: "c"})
     build(place.ledger, "w__panes")

@@ -1,4 +1,4 @@
-"""The lifted text of each construct, as golden files; PARTWISE_WRITE_GOLDEN=1 writes them anew."""
+"""The lifted text of each construct, as golden files; PARTWISE_WRITE_GOLDEN=1 writes them again."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partwise import storage
-from partwise.storage.query import Pin, query
+from partwise.storage.query import PinnedTable, query
 from partwise.storage.remote import Bucket
 from tests.storage.tables import ARROW, SCHEMA, Row
 
@@ -38,5 +38,5 @@ def write(path: str, step: str, *rows: Row) -> int:
 
 def rows(path: str, version: int | None = None) -> list[Row]:
     found = storage.open_at(path, version)
-    answer = query("SELECT part, src, loss FROM t ORDER BY ALL", {"t": Pin(path, found.version)})
+    answer = query("SELECT part, src, loss FROM t ORDER BY ALL", {"t": PinnedTable(path, found.version)})
     return [(row[0], row[1], row[2]) for row in answer.rows]

@@ -90,5 +90,5 @@ def test_empty_files_are_not_uploaded_and_none_is_overwritten(lake: Lake, tmp_pa
     assert [file.path for file in storage.upload(handle, "x", here)] == ["s-x/part-00000.parquet"]
     assert storage.upload(handle, "x", here)  # the same content: the answer to the first try was lost
     lake.bucket("t").put("s-x/part-00000.parquet", b"of somebody else")
-    with pytest.raises(storage.Refused, match="is there already"):
+    with pytest.raises(storage.CommitRefused, match="is there already"):
         storage.upload(handle, "x", here)

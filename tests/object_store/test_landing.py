@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from partwise.settings import Settings
-from partwise.sources.files import Look
+from partwise.sources.files import ListedFile
 from partwise.workspace import Workspace
 from spark_jobs.ingest.files import in_store
-from spark_jobs.ingest.files.find import BadFile, listing, look, look_into, matches, settled
+from spark_jobs.ingest.files.find import RefusedFile, listing, look, look_into, matches, settled
 from spark_jobs.ingest.files.layout import Layout
 from spark_jobs.ingest.files.links import linked
 from tests.object_store.store import Lake
@@ -119,7 +119,7 @@ def test_an_object_that_changed_since_it_was_listed_is_left_for_later(lake: Lake
         look_into(url, seen)
     lake.bucket().remove("landing/products.csv")
     with pytest.raises(FileNotFoundError):
-        in_store.fetched(url, Look(url, 1, 1))
+        in_store.fetched(url, ListedFile(url, 1, 1))
 
 
 def test_spark_reads_copies_beside_the_tables_under_plain_names(lake: Lake, place: Workspace) -> None:
@@ -133,5 +133,5 @@ def test_spark_reads_copies_beside_the_tables_under_plain_names(lake: Lake, plac
 
 
 def test_other_stores_are_refused_with_what_to_do(place: Workspace) -> None:
-    with pytest.raises(BadFile, match="files are loaded from folders and from s3://"):
+    with pytest.raises(RefusedFile, match="files are loaded from folders and from s3://"):
         matches(place, "gs://bucket/x.csv")

@@ -12,7 +12,7 @@ import pytest
 
 from partwise import storage
 from partwise.parts import Parts
-from partwise.storage.query import BadQuery, Pin, query
+from partwise.storage.query import BadQuery, PinnedTable, query
 from partwise.storage.unique import unique
 from tests.object_store.store import Lake
 from tests.object_store.tables import SCHEMA, rows, stage, write
@@ -60,13 +60,13 @@ def test_what_is_not_whole_is_refused(lake: Lake, path: str) -> None:
     whole = table.get(file.path)
     assert whole is not None
     table.put(file.path, whole[:-20])
-    with pytest.raises(storage.Refused, match=f"has {len(whole) - 20} bytes, expected {len(whole)}"):
+    with pytest.raises(storage.CommitRefused, match=f"has {len(whole) - 20} bytes, expected {len(whole)}"):
         storage.commit(handle, [file], (), {})
     table.put(file.path, b"x" * len(whole))
-    with pytest.raises(storage.Refused, match="not a readable Parquet file"):
+    with pytest.raises(storage.CommitRefused, match="not a readable Parquet file"):
         storage.commit(handle, [file], (), {})
     table.remove(file.path)
-    with pytest.raises(storage.Refused, match="is missing"):
+    with pytest.raises(storage.CommitRefused, match="is missing"):
         storage.commit(handle, [file], (), {})
 
 
@@ -82,7 +82,7 @@ def test_a_footer_longer_than_what_is_read_first_is_read_whole(path: str, monkey
 def test_each_try_needs_a_name_of_its_own(path: str) -> None:
     handle = storage.open_at(path)
     stage(handle, "a", [(1, "a", 1.0)])
-    with pytest.raises(storage.Refused, match="needs a name of its own"):
+    with pytest.raises(storage.CommitRefused, match="needs a name of its own"):
         storage.begin(handle, "a")
 
 
@@ -112,7 +112,11 @@ def test_staged_files_are_thrown_away_without_a_trace(lake: Lake, path: str) -> 
 def test_queries_see_pinned_versions_and_only_parts_that_exist(path: str) -> None:
     write(path, "a", (1, "a", 1.0), (2, "b", 2.0))
     write(path, "b", (3, "c", 3.0))
-    pins = {"t": Pin(path, 2, parts=Parts.of((2, 3))), "before": Pin(path, 1), "none": Pin(path, None, SCHEMA)}
+    pins = {
+        "t": PinnedTable(path, 2, parts=Parts.of((2, 3))),
+        "before": PinnedTable(path, 1),
+        "none": PinnedTable(path, None, SCHEMA),
+    }
     text = "SELECT (SELECT sum(loss) FROM t), (SELECT count(*) FROM before), (SELECT count(*) FROM none)"
     assert query(text, pins).rows == [(5.0, 2, 0)]
     found = query("SELECT part_timestamp FROM t WHERE part = 2", pins)

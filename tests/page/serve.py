@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 
 from partwise.ledger.read.snapshot import Snapshot
-from partwise.page.place import Place
+from partwise.page.place import PageWorkspace
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "plugins"))  # as Airflow does
@@ -28,7 +28,7 @@ from partwise_page.app import create_app  # noqa: E402
 from partwise_page.gate import Gate  # noqa: E402
 
 
-class PlaceAt(Place):
+class PlaceAt(PageWorkspace):
     """A place whose clock stands still."""
 
     def __init__(self, workspace: str, now: float | None) -> None:
@@ -48,7 +48,7 @@ class Runs:
     allowed: bool = True
     started: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     state: str = "running"  # of whatever was started
-    asked: Callable[[str], object] = lambda dag: None  # with every DAG that somebody's permission is asked for
+    asked: Callable[[str], object] = lambda dag: None  # with every DAG that somebody's permission is requested
 
     async def trigger(self, request: Request, dag: str, values: dict[str, Any]) -> str:
         self.started.append((dag, values))

@@ -169,7 +169,7 @@ def test_nothing_is_loaded_from_elsewhere(client: Client, site: Site) -> None:
 
 
 def test_every_module_that_the_page_begins_with_is_fetched_at_once() -> None:
-    """One that only another one names would be asked for when that has come: a round trip more until the first cells."""
+    """One that only another one names would be requested when that has come: a round trip more until the first cells."""
     folder = ROOT / "plugins/partwise_page/static"
     todo, needed = ["main.js"], set()
     while todo:

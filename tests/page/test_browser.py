@@ -195,7 +195,7 @@ def test_who_may_only_look_sees_the_plan_and_no_button(open_page: Open, site: Si
     site.runs.allowed = False
     page = open_page("#table=by_minute&part=2026-10-03T10:05")
     page.get_by_role("button", name="Show the plan").click()
-    expect(page.locator(".plan")).to_contain_text("You may look")
+    expect(page.locator(".plan")).to_contain_text("You have read-only access")
     expect(page.locator(".plan .primary")).to_have_count(0)
 
 

@@ -80,7 +80,7 @@ def test_what_is_repaired_by_hand_is_repaired_from_the_page(
         world.ingest()
         run_all(world.engine)
     sums = "SELECT v.loss, a.loss FROM by_hand v JOIN after a ON a.part = v.part ORDER BY v.part"
-    assert read(sums, str(world.folder)).rows == [(1.0, 2.0), (2.0, 3.0)], "nobody asked for the repair yet"
+    assert read(sums, str(world.folder)).rows == [(1.0, 2.0), (2.0, 3.0)], "nobody requested the repair yet"
     runs = Carried(spark=spark, workspace=str(world.folder))
     with serving(application(world.folder, None, runs)) as address:
         page = browser.new_context(viewport={"width": 1300, "height": 800}, timezone_id="UTC").new_page()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from partwise.ledger.read.reports import state_of
 from partwise.page import queries
-from partwise.page.ask import Window
+from partwise.page.ask import HeatWindow
 from partwise.page.cells import Grid, paint, states_of
 from partwise.page.heat import Row, facts_of, heat
 from partwise.page.part import cell, details
@@ -73,7 +73,7 @@ def test_states_agree_with_what_status_says_of_each_part() -> None:
     made = every_state()
     seen = set()
     with made.snapshot() as snapshot:
-        shown = Window(TEN - 3600, TEN + 3 * 3600, 60)
+        shown = HeatWindow(TEN - 3600, TEN + 3 * 3600, 60)
         for name, table in snapshot.graph.tables.items():
             if table.kind == "dimension":
                 continue
@@ -100,7 +100,7 @@ WINDOWS = [(TEN, TEN + 7200), (TEN + 1217, TEN + 7111), (TEN + 1800, TEN + 2400)
 
 @pytest.fixture(scope="module")
 def by_part() -> tuple[Warehouse, dict[str, Row]]:
-    """Every row part by part, over more days than can be asked for at once."""
+    """Every row part by part, over more days than can be requested at once."""
     made = every_state()
     made.deliver("orders", {}, {TEN // 86400: 2})
     with made.snapshot() as snapshot:

@@ -151,7 +151,7 @@ def test_a_preview_says_what_is_recomputed_and_what_may_follow() -> None:
     with made.snapshot() as snapshot:
         found = preview(snapshot, snapshot.graph["by_minute"], "2026-10-03T10:20..2026-10-03T10:22")
         assert [(line.table, line.count, line.why) for line in found.lines] == [
-            ("by_minute", 3, "asked for"),
+            ("by_minute", 3, "requested"),
             ("final", 3, "follows"),
             ("report", 3, "follows"),
         ]

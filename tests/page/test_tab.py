@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 
 from partwise.compile.program import Program
-from partwise.page.place import Place
+from partwise.page.place import PageWorkspace
 from partwise.page.tab import tab
 from partwise.workspace import open_workspace
 from tests.page.serve import ROOT, workspace
@@ -22,7 +22,7 @@ def test_a_translated_view_shows_its_definition_its_queries_and_its_strategy(tmp
     made = Warehouse.of(example.load().graph(), example.ledger_url)
     made.deliver("measurements", {MINUTE + p: 10 + p for p in range(15)})
     made.build(rows=lambda name, p: p % 10)
-    place = Place(str(tmp_path))
+    place = PageWorkspace(str(tmp_path))
     with place.snapshot(made.now) as snapshot:
         found = tab(snapshot, place.definitions(), snapshot.graph["worst_ten_minutes"], tmp_path)
         source = tab(snapshot, place.definitions(), snapshot.graph["measurements"], tmp_path)
@@ -49,7 +49,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "partwise.yaml").write_text("")
     file = tmp_path / "view_defs/a.yaml"
     file.write_text("dimension: a\ncolumns: {a: string}\nfiles: a.csv\n")
-    place = Place(str(tmp_path))
+    place = PageWorkspace(str(tmp_path))
     assert list(place.definitions().tables) == ["a"]
     assert place.definitions() is place.definitions()
     file.write_text("dimension: other\ncolumns: {a: string}\nfiles: a.csv\n")
@@ -62,7 +62,7 @@ def test_a_file_that_goes_meanwhile_is_no_trouble_and_nobody_waits_for_the_readi
     (tmp_path / "view_defs/gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
     file = tmp_path / "view_defs/a.yaml"
     file.write_text("dimension: a\ncolumns: {a: string}\nfiles: a.csv\n")
-    place = Place(str(tmp_path))
+    place = PageWorkspace(str(tmp_path))
     reading, go_on = Event(), Event()
     load = place.workspace().load
 

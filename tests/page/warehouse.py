@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from partwise.checks.results import Checked, Result
+from partwise.checks.results import Checked, CheckResult
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory, open_ledger
 from partwise.ledger.read.snapshot import Snapshot, as_defined
@@ -23,7 +23,7 @@ SAME = Reference.same()
 
 
 def small() -> Graph:
-    """A source by the minute and a dimension; views by the minute, over windows, by the hour, by hand, with a helper."""
+    """A source by the minute and a dimension; views by the minute, over windows, by the hour, manually, with a helper."""
     minutes, nodes = Input("measurements", SAME), Input("nodes", None)
     hour = Input("measurements", Reference(Bound(60, 0, 1), Bound(60, 59, 1)))
     window = Input("worst_helper", Reference.window(-9, 0))
@@ -108,7 +108,7 @@ class Warehouse:
         assert pinned is not None
         self.ledger.fail(held, pinned, p, kind, message, self.now)
         if kind == "check":
-            found = Result(
+            found = CheckResult(
                 *("expect_column_values_to_not_be_null", {"column": "src"}, "error", False, message),
                 rows=('{"loss": 7}', '{"loss": 8}'),
             )

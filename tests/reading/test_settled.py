@@ -51,7 +51,7 @@ def test_a_late_row_on_its_way_is_not_seen_by_halves(run: Run, small: Small) -> 
 
 def test_it_is_refused_with_what_is_in_the_way(run: Run, tmp_path: object, small: Small) -> None:
     done = run("query", JOINED, "--settled", "--as-of", "@3")
-    assert (done.code, "--settled finds the moment by itself" in done.err) == (2, True)
+    assert (done.code, "--settled finds the time by itself" in done.err) == (2, True)
     assert run("query", JOINED, "--settled=soon").code == 2
     small.ingest({FIRST + 9: {"k": 1}})  # never settled with it: w needs two parts before it that do not come
     assert settled(small, {"a": Parts.single(FIRST + 9)}).seq is not None  # before it came

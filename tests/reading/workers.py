@@ -21,7 +21,7 @@ from tests.reading.small import FIRST, Rows, Small, recomputed
 
 PARTS = 4
 TABLES = ("s", "a", "b", "c", "w")
-#: A part of every table, and the moment as of which it was read.
+#: A part of every table, and the time as of which it was read.
 Answer = tuple[float, int, dict[str, Rows]]
 
 

@@ -48,7 +48,7 @@ def test_serving_on_a_port_in_use_starts_nothing_and_says_what_to_change(tmp_pat
         words += [f"--spark-port={free_port()}", f"--spark-ui-port={free_port()}"]
         done = subprocess.run([sys.executable, "-m", "partwise.cli", *words], capture_output=True, text=True)
     assert done.returncode == 1
-    assert f"Port {port}, wanted for Airflow, is in use by another program." in done.stderr
+    assert f"Port {port}, needed for Airflow, is in use by another program." in done.stderr
     assert f"make run PORT={port + 1}" in done.stderr
     assert [file.name for file in (tmp_path / ".partwise").iterdir()] == ["lock"]
 

@@ -81,7 +81,7 @@ def changed_model(rng: Random, model: Model) -> Model:
     new = random_view(rng, view.name, above)
     changed = model.with_view(new, model.salts[view.name])
     if new.length != view.length:
-        # Readers of a table with other part numbers must be written anew, all the way down.
+        # Readers of a table with other part numbers must be written again, all the way down.
         for name in model.graph.order:
             if name in model.graph.downstream([view.name]) and name != view.name:
                 above = [changed.graph[n] for n in model.graph.order[: model.graph.rank[name]]]

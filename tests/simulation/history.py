@@ -222,7 +222,7 @@ class History:
         return new, parts
 
     def floor(self, name: str) -> int:
-        """What arrives for an expired part is set aside, not loaded."""
+        """What arrives for an expired part is quarantined, not loaded."""
         with self.ledger.database.reading() as r:
             found = settled(r, name).floor
             return -FOREVER if found is None else found
@@ -372,7 +372,7 @@ class History:
 
     def start_step(self) -> None:
         steps = self.ledger.plan(self.now).steps
-        # Events repeat and come late: a step may be asked for twice, or for a table with nothing to do.
+        # Events repeat and come late: a step may be requested twice, or for a table with nothing to do.
         model = self.model if self.rng.random() < 0.85 else self.rng.choice(self.models)
         for _ in range(self.rng.choice((1, 1, 1, 2))):
             if steps and self.rng.random() < 0.85:

@@ -1,4 +1,4 @@
-"""Backfills in random worlds: all that was asked for is computed, nothing outside of what it reaches, and the end is exact."""
+"""Backfills in random worlds: all that was requested is computed, nothing outside of what it reaches, and the end is exact."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check(history: History, found: Backfill) -> int:
     with history.ledger.database.reading() as r:
         for name, parts in found.asked.items():
             if left := (parts & done[name].left) - backfills.due_parts(r, name):
-                history.problems.append(f"{name}: {left} was asked for and could have been done")
+                history.problems.append(f"{name}: {left} was requested and could have been done")
     return sum(each.recomputed.count for each in done.values())
 
 

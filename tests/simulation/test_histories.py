@@ -109,7 +109,7 @@ _start = LedgerFacts.start
 def _newest_existing(facts: Any, table: str) -> int | None:
     there = facts.existing(table, -FOREVER, FOREVER)
     if isinstance(facts, LedgerFacts) and table.startswith("v"):
-        return _start(facts, table)  # also asked for a view's own start, which stays right
+        return _start(facts, table)  # also requested a view's own start, which stays right
     return there.last if there else None
 
 

@@ -65,7 +65,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Model:
-    """Definitions of one moment: the planner's tables, and the number that stands for each view's SQL."""
+    """Definitions of one snapshot: the planner's tables, and the number that stands for each view's SQL."""
 
     graph: Graph
     salts: dict[str, int]

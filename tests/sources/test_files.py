@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from partwise.ledger.records.files import Delivery, TakenFile
 from partwise.ledger.write.commit import EMPTY, Content, Entry
 from partwise.sources.bounds import bounds, reason_text
-from partwise.sources.files import Look, braces, format_of, fresh, growing, newest, set_apart, to_read, unfinished
+from partwise.sources.files import ListedFile, braces, format_of, fresh, growing, newest, set_apart, to_read, unfinished
 from partwise.sources.sums import changed, plus
 
 
@@ -47,11 +47,11 @@ def test_folders_that_are_none_of_ours(name: str, pattern: str, apart: bool) -> 
 
 
 def test_the_newest_file_of_a_dimension() -> None:
-    looks = {"a": Look("a", 1, 5), "b": Look("b", 1, 7)}
+    looks = {"a": ListedFile("a", 1, 5), "b": ListedFile("b", 1, 7)}
     a, b = TakenFile(1, "a", 1, 5, "h"), TakenFile(2, "b", 1, 7, "h")
     assert newest(looks, {}) == ({"b": looks["b"]}, {})
     assert newest(looks, {"a": a, "b": b}) == ({"b": looks["b"]}, {"b": b})
-    again = {**looks, "a": Look("a", 1, 9)}
+    again = {**looks, "a": ListedFile("a", 1, 9)}
     assert newest(again, {"a": a, "b": b}) == ({"a": again["a"]}, {"b": b})
     assert newest({"a": looks["a"]}, {"a": a, "b": b}) == ({}, {"b": b})  # b disappeared
     assert newest({}, {"b": b})[0] == {}
@@ -59,15 +59,15 @@ def test_the_newest_file_of_a_dimension() -> None:
 
 def test_only_what_looks_different_is_read() -> None:
     known = {"a": TakenFile(1, "a", 10, 5, "h"), "b": TakenFile(2, "b", 10, 5, "h", "retracted")}
-    looks = [Look("a", 10, 5), Look("b", 10, 6), Look("c", 1, 1)]
+    looks = [ListedFile("a", 10, 5), ListedFile("b", 10, 6), ListedFile("c", 1, 1)]
     assert [f.name for f in to_read(looks, known)] == ["b", "c"]
-    assert [f.name for f in to_read([Look("a", 11, 5)], known)] == ["a"]
+    assert [f.name for f in to_read([ListedFile("a", 11, 5)], known)] == ["a"]
 
 
 def test_files_that_change_between_two_looks_are_growing() -> None:
-    young = [Look("a", 1, 99_500_000_000), Look("b", 1, 99_500_000_000), Look("c", 1, 99_500_000_000)]
-    assert fresh([*young, Look("old", 1, 98_000_000_000)], 1.0, 100.0) == young
-    assert growing(young, {"a": young[0], "b": Look("b", 2, 99_500_000_000)}) == {"b", "c"}
+    young = [ListedFile("a", 1, 99_500_000_000), ListedFile("b", 1, 99_500_000_000), ListedFile("c", 1, 99_500_000_000)]
+    assert fresh([*young, ListedFile("old", 1, 98_000_000_000)], 1.0, 100.0) == young
+    assert growing(young, {"a": young[0], "b": ListedFile("b", 2, 99_500_000_000)}) == {"b", "c"}
 
 
 def test_braces_as_shells_read_them() -> None:

@@ -1,4 +1,4 @@
-"""Rows that were set aside are found again in their file."""
+"""Rows that were quarantined are found again in their file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
-from partwise.sources.files import Look
-from spark_jobs.ingest.files.find import Found
+from partwise.sources.files import ListedFile
+from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
 from spark_jobs.ingest.files.lines import SetAside, located
 
@@ -16,11 +16,11 @@ HEADER = '["t", "src", "loss"]'
 TELLING = ["t", "src"]
 
 
-def found(tmp_path: Path, name: str, text: str) -> Found:
+def found(tmp_path: Path, name: str, text: str) -> FoundFile:
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
     kind = "csv" if "csv" in name else "json"
-    return Found(Look(name, path.stat().st_size, 1), str(path), "h", kind, ())  # type: ignore[arg-type]
+    return FoundFile(ListedFile(name, path.stat().st_size, 1), str(path), "h", kind, ())  # type: ignore[arg-type]
 
 
 def test_lines_of_csv(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def stopper(point: str, nth: int, number: signal.Signals) -> Callable[[str], Non
 
 
 def also_inside(stop: Callable[[str], None]) -> None:
-    """Places that the engine itself does not tell of: inside of staging and of both commits."""
+    """Places that the engine itself does not tell of: inside staging and of both commits."""
 
     def told(owner: Any, name: str, point: str, before: bool = False) -> None:
         work = getattr(owner, name)
@@ -150,7 +150,7 @@ def also_inside(stop: Callable[[str], None]) -> None:
     told(storage, "begin", "noted")  # nothing is written yet
     told(partwise.storage.table, "_add_actions", "looked at")  # staged files were checked, the log is not written
     told(DeltaTable, "create_write_transaction", "written")  # the log is, and nobody knows
-    told(partwise.ledger.ledger, "record", "recording")  # inside of the ledger's transaction
+    told(partwise.ledger.ledger, "record", "recording")  # inside the ledger's transaction
     told(storage, "finish", "finishing", before=True)
     told(storage, "discard", "discarding", before=True)
 

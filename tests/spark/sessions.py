@@ -1,7 +1,7 @@
 """The Spark session of a test run: a driver in this process, or a client of a Spark Connect server.
 
 Tests run hundreds of queries over a handful of rows each. What pays for large data (generated code, plans made
-anew while they run, the second compiler of the JVM) costs them most of their time, so it is off; Spark computes the same
+again while they run, the second compiler of the JVM) costs them most of their time, so it is off; Spark computes the same
 without. The commands in the documentation, the cluster and the tests over Connect run with everything on.
 """
 

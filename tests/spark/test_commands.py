@@ -90,7 +90,7 @@ def test_a_day_at_the_shell(call: Shell, tmp_path: Path) -> None:
     assert call("query", total, "--csv").split() == ["pieces", "11"]
     assert json.loads(call("query", total, "--json", "--as-of", before)) == [{"pieces": 6}]
     call("query", total, "--as-of", "2020-01-01", code=1)
-    assert "Without any part at that moment: sold_so_far" in call.err
+    assert "Without any part at that time: sold_so_far" in call.err
     assert json.loads(call("verify", "--json")) == {"checked": 6, "different": [], "stale": 0, "expired": 0}
     assert "0 differences" in call("verify")
     found = json.loads(call("reconcile", "--json"))
@@ -106,9 +106,9 @@ def test_what_cannot_be_placed_is_shown_and_a_file_can_be_taken_out(call: Shell,
         ("landing/sales2.csv", 2, "yesterday,tea,5")
     ]
     assert "landing/sales2.csv:2" in call("quarantine")
-    assert "1 row cannot be placed and stays set aside" in call("quarantine", "release", "sales")
+    assert "1 row cannot be placed and stays quarantined" in call("quarantine", "release", "sales")
     assert json.loads(call("status", "--json"))["tables"][0]["quarantined"] == 1
-    assert "sales: 1 row set aside" in call("status")
+    assert "sales: 1 row quarantined" in call("status")
     call("run")
     sold = "SELECT pieces FROM sold WHERE part_timestamp = '2026-10-03T10:01'"
     assert json.loads(call("query", sold, "--json")) == [{"pieces": 9}]

@@ -102,7 +102,7 @@ FILES = {0: [("a", 1), ("b", 2)], 1: [("a", 11), ("c", 7)], 2: [("b", 5)], 3: [(
 INGEST_KILLS = [
     Case("files", "m", point)
     for point in (
-        *("leased", "adopted", "noted", "staged", "digested", "set aside", "kept", "looked at"),
+        *("leased", "adopted", "noted", "staged", "digested", "quarantined", "kept", "looked at"),
         *("ready", "written", "committed", "recording", "recorded", "finishing"),
     )
 ]

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from spark_jobs import retry
 from spark_jobs.ingest import api, load
-from spark_jobs.ingest.files.find import BadFile, Utf8
+from spark_jobs.ingest.files.find import RefusedFile, Utf8
 from spark_jobs.ingest.load import FileChanged
 from tests.spark.landing import DEFINITION, World, text
 
@@ -127,7 +127,7 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
     assert (done["m"].rows, done["other"].rows) == (2, 2)
     failures.extend([1, 1, 1])  # of the first source all tries
     done = world.ingest()
-    assert done["m"].refused == [("", "Spark was not there, or was lost: Connection refused")]
+    assert done["m"].refused == [("", "Spark is unavailable: Connection refused")]
     assert done["other"].refused == []
 
 
@@ -178,9 +178,9 @@ def looked_at(content: bytes, size: int) -> None:
 def test_a_byte_that_is_not_utf8_is_found_wherever_chunks_end() -> None:
     text_ = "a\n\u00e9\n".encode() * 3 + b"\xe9\n"
     for size in range(1, 8):
-        with pytest.raises(BadFile, match=r"0xe9 at position 15 \(line 7\)"):
+        with pytest.raises(RefusedFile, match=r"0xe9 at position 15 \(line 7\)"):
             looked_at(text_, size)
     cut = Utf8()
     cut.see("\u00e9".encode()[:1])
-    with pytest.raises(BadFile, match="position 0"):
+    with pytest.raises(RefusedFile, match="position 0"):
         cut.end()

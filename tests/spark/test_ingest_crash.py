@@ -20,7 +20,7 @@ files: landing/m/*.csv
 late: {accept: 30 minutes}
 """
 EXPECTED = [(20, "x", 2.0), (40, "x", 1.0), (41, "y", 1.0), (42, "z", 1.0)]
-POINTS = ["leased", "adopted", "staged", "digested", "set aside", "kept", "ready", "committed", "recorded"]
+POINTS = ["leased", "adopted", "staged", "digested", "quarantined", "kept", "ready", "committed", "recorded"]
 
 
 def first(world: World) -> None:

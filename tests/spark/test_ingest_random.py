@@ -18,7 +18,7 @@ HISTORIES = 25
 TOGETHER = 5
 STEPS = 4
 ACCEPT = 30
-POINTS = ["staged", "digested", "set aside", "kept", "ready", "committed", "recorded"]
+POINTS = ["staged", "digested", "quarantined", "kept", "ready", "committed", "recorded"]
 SOURCE = """
 source: {name}
 part: 1 minute

@@ -1,4 +1,4 @@
-"""Rows are placed in time, or set aside in quarantine until they are released."""
+"""Rows are placed in time, or kept in quarantine until they are released."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_staged_files_that_were_vacuumed_are_computed_again(space: Workspace) ->
     assert gone == [1]
     [first] = [outcome for outcome in told if outcome.trouble]
     assert (first.step.table, first.given_up) == ("a", False)
-    assert isinstance(first.trouble, storage.Refused)
+    assert isinstance(first.trouble, storage.CommitRefused)
     assert space.rows("after_a") == {0: [{"s": 3}], 1: [{"s": 3}]}
 
 
@@ -98,7 +98,7 @@ def test_trouble_with_one_table_leaves_the_others(space: Workspace) -> None:
     told = list(run(space.with_engine(passed=passed), side_by_side=1))
     assert [outcome.given_up for outcome in told if outcome.trouble] == [False, False, True]
     assert built(space) == {"a": [], "b": [0, 1], "after_a": []}
-    with pytest.raises(storage.Refused):
+    with pytest.raises(storage.CommitRefused):
         run_all(space.with_engine(passed=passed))
     space.run()
     assert built(space) == {"a": [0, 1], "b": [0, 1], "after_a": [0, 1]}

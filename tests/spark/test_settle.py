@@ -165,7 +165,7 @@ def test_nothing_is_settled_before_there_are_rows(spark: SparkSession, tmp_path:
 
 
 def test_what_was_built_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    """Parts of a version that settled nothing: an upgrade builds nothing again. Another query is settled anew."""
+    """Parts of a version that settled nothing: an upgrade builds nothing again. Another query is settled again."""
     workspace = Workspace(spark, tmp_path, SOURCE + SUMS, settling=False)
     rows = arrived(range(0, 8))
     workspace.replace("m", rows)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from partwise import storage
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
-from partwise.storage.query import Pin, query
+from partwise.storage.query import PinnedTable, query
 from spark_jobs.step import read
 from spark_jobs.step.digest import digests
 from spark_jobs.step.stage import fit, stage, with_part
@@ -62,10 +62,10 @@ def test_read_back_equal_by_spark_delta_rs_and_duckdb(spark: SparkSession, path:
     ] == expected  # fmt: skip
     sql = """SELECT part, CAST(epoch(PART_TIMESTAMP) AS BIGINT), n, i, h, y, g, f, b, d, s, xs[1], p.x, p.y, m['k'], nothing
         FROM t ORDER BY n"""
-    assert query(sql, {"t": Pin(path, 1)}).rows == expected
+    assert query(sql, {"t": PinnedTable(path, 1)}).rows == expected
     edges = "SELECT min(day), max(day), min(t), hex(max(raw)), count(*) FROM {}"
     ours = spark.sql(edges.format(f"delta.`{path}`")).collect()[0]
-    duck = query(edges.format("t"), {"t": Pin(path, 1)}).rows[0]
+    duck = query(edges.format("t"), {"t": PinnedTable(path, 1)}).rows[0]
     assert (ours[0], ours[1], ours[3], ours[4]) == (duck[0], duck[1], duck[3], duck[4])
     assert str(duck[2]) == "1583-01-01 00:00:00.123456+00:00"
 
@@ -172,7 +172,7 @@ def test_vacuum_beside_a_staged_write_is_safe(spark: SparkSession, path: str) ->
     with pytest.raises(storage.StorageError):
         storage.commit(handle, files, handle.files, {})
     fresh = storage.open_at(path)  # VACUUM may have committed; a new handle does not help the lost files
-    with pytest.raises(storage.Refused, match="is missing"):
+    with pytest.raises(storage.CommitRefused, match="is missing"):
         storage.commit(fresh, files, fresh.files, {})
     assert all(not logged.data_change for logged in storage.entries(path, 1))
     assert len(plain(spark, path)) == 12

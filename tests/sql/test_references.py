@@ -1,6 +1,6 @@
 """References in SQL: golden files with the query, what was found in it, and the text after splicing.
 
-`PARTWISE_WRITE_GOLDEN=1 pytest tests/sql/test_references.py` writes them anew; look at the difference.
+`PARTWISE_WRITE_GOLDEN=1 pytest tests/sql/test_references.py` writes them again; look at the difference.
 """
 
 import os

@@ -12,7 +12,7 @@ import pytest
 from partwise import storage
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
-from partwise.storage.query import BadQuery, Pin, query
+from partwise.storage.query import BadQuery, PinnedTable, query
 from tests.storage.tables import SCHEMA, stage
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,12 @@ def path(tmp_path: Path) -> str:
 
 
 def test_each_table_is_read_in_its_version(path: str) -> None:
-    tables = {"now": Pin(path, 2), "before": Pin(path, 1), "new": Pin(path, 0), "none": Pin("nowhere", None, SCHEMA)}
+    tables = {
+        "now": PinnedTable(path, 2),
+        "before": PinnedTable(path, 1),
+        "new": PinnedTable(path, 0),
+        "none": PinnedTable("nowhere", None, SCHEMA),
+    }
     sql = "SELECT (SELECT COUNT(*) FROM Now), (SELECT SUM(loss) FROM before), (SELECT COUNT(*) FROM new), (SELECT COUNT(src) FROM none)"
     assert query(sql, tables).rows == [(2, 1.0, 0, 0)]
 
@@ -42,38 +47,39 @@ def test_parts_that_do_not_exist_are_not_seen(path: str) -> None:
         (Parts(), (0, None, None)),
         (Parts.of((3, 9)), (0, None, None)),
     ):
-        assert query(count, {"t": Pin(path, 2, parts=parts)}).rows == [expected]
+        assert query(count, {"t": PinnedTable(path, 2, parts=parts)}).rows == [expected]
 
 
 def test_part_timestamp_filters_and_is_utc(path: str) -> None:
     found = query(
-        "SELECT src, PART_TIMESTAMP FROM t WHERE PART_TIMESTAMP >= TIMESTAMP '1970-01-01 00:02'", {"t": Pin(path, 2)}
+        "SELECT src, PART_TIMESTAMP FROM t WHERE PART_TIMESTAMP >= TIMESTAMP '1970-01-01 00:02'",
+        {"t": PinnedTable(path, 2)},
     )
     assert found.columns == ("src", "part_timestamp")
     assert found.rows == [("b", datetime(1970, 1, 1, 0, 2, tzinfo=UTC))]
-    assert query("SELECT CAST(part_timestamp AS VARCHAR) FROM t WHERE part = 2", {"t": Pin(path, 2)}).rows == [
+    assert query("SELECT CAST(part_timestamp AS VARCHAR) FROM t WHERE part = 2", {"t": PinnedTable(path, 2)}).rows == [
         ("1970-01-01 00:02:00+00",)
     ]
 
 
 def test_an_empty_table_has_its_columns_and_types() -> None:
     nested = {"m": "string", "d": "decimal(9,2)", "b": "byte"}
-    found = query("SELECT * FROM t", {"t": Pin("nowhere", None, schemas.of(nested))})
+    found = query("SELECT * FROM t", {"t": PinnedTable("nowhere", None, schemas.of(nested))})
     assert found.columns == ("part", "part_timestamp", "m", "d", "b")
     assert found.types == ("BIGINT", "TIMESTAMP WITH TIME ZONE", "VARCHAR", "DECIMAL(9,2)", "TINYINT")
 
 
 def test_only_mentioned_tables_are_opened() -> None:
-    assert query("SELECT 1", {"broken": Pin("nowhere", 3)}).rows == [(1,)]
+    assert query("SELECT 1", {"broken": PinnedTable("nowhere", 3)}).rows == [(1,)]
     with pytest.raises(storage.NoTable):
-        query("SELECT * FROM broken", {"broken": Pin("nowhere", 3)})
+        query("SELECT * FROM broken", {"broken": PinnedTable("nowhere", 3)})
 
 
 def test_a_wrong_query_names_the_tables(path: str) -> None:
     with pytest.raises(BadQuery, match="Tables of this workspace: measurements"):
-        query("SELECT * FROM measurement", {"measurements": Pin(path, 2)})
+        query("SELECT * FROM measurement", {"measurements": PinnedTable(path, 2)})
     with pytest.raises(BadQuery) as why:
-        query("SELECT * FROM nosuch", {"measurements": Pin(path, 2)})
+        query("SELECT * FROM nosuch", {"measurements": PinnedTable(path, 2)})
     assert "Did you mean" not in str(why.value)  # not "pg_sequences"
 
 

@@ -86,7 +86,7 @@ def test_a_zombie_cannot_commit_files_that_were_swept(path: str) -> None:
 def test_a_name_is_used_once(path: str) -> None:
     handle = storage.open_at(path)
     stage(handle, "a", [(1, "a", 1.0)])
-    with pytest.raises(storage.Refused, match="a name of its own"):
+    with pytest.raises(storage.CommitRefused, match="a name of its own"):
         storage.begin(handle, "a")
     storage.discard(path, "a")
     assert not (Path(path) / "s-a").exists()

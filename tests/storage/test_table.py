@@ -133,7 +133,7 @@ def test_a_damaged_staged_file_is_refused_before_the_commit(path: str, damage, m
     handle = storage.open_at(path)
     staged = stage(handle, "hurt", [(3, "c", 3.0)], [(4, "c", 4.0)])
     damage(Path(path) / staged[1].path)
-    with pytest.raises(storage.Refused, match=message):
+    with pytest.raises(storage.CommitRefused, match=message):
         storage.commit(handle, staged, (), {})
     assert storage.entries(path, 1) == []
     assert rows(path) == BEFORE
@@ -145,22 +145,22 @@ def test_rows_without_a_part_are_refused(path: str) -> None:
     folder.mkdir()
     table = pa.table([[1, None], [0, 0], ["a", "b"], [1.0, 2.0]], schema=ARROW)
     pa.parquet.write_table(table, folder / "x.parquet")
-    with pytest.raises(storage.Refused, match="rows without 'part'"):
+    with pytest.raises(storage.CommitRefused, match="rows without 'part'"):
         storage.commit(handle, storage.staged(path, "null"), (), {})
 
 
 def test_other_columns_are_refused(path: str) -> None:
     handle = storage.open_at(path)
     renamed = ARROW.set(3, ARROW.field(3).with_name("lost"))
-    with pytest.raises(storage.Refused, match="loss, lost"):
+    with pytest.raises(storage.CommitRefused, match="loss, lost"):
         storage.commit(handle, stage(handle, "other", [(3, "c", 3.0)], arrow=renamed), (), {})
 
 
 def test_only_live_files_can_be_removed_and_none_added_twice(path: str) -> None:
     handle = storage.open_at(path)
-    with pytest.raises(storage.Refused, match="no file of version 1"):
+    with pytest.raises(storage.CommitRefused, match="no file of version 1"):
         storage.commit(handle, (), (storage.File("s-first/none.parquet", 10),), {})
-    with pytest.raises(storage.Refused, match="already"):
+    with pytest.raises(storage.CommitRefused, match="already"):
         storage.commit(handle, handle.files, (), {})
 
 

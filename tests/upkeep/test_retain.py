@@ -20,7 +20,7 @@ from partwise.ledger.schema import checked, decision, failure, open_part
 from partwise.parts import Parts, Reference
 from partwise.tables import Graph, Input, Table
 from partwise.upkeep.retain import forget_files, retain
-from partwise.upkeep.retention import Known, Wanted, wanted_floors
+from partwise.upkeep.retention import RetentionFacts, Wanted, wanted_floors
 from tests.upkeep.store import Store, view
 
 SOURCE = """
@@ -54,7 +54,7 @@ def wanted(
     assert found.ok, found.problems
     graph = found.graph()
     floor = (floors or {}).get
-    known = Known(lambda _: newest, lambda _: start, floor, lambda _: (newest + 1) * 60_000_000)
+    known = RetentionFacts(lambda _: newest, lambda _: start, floor, lambda _: (newest + 1) * 60_000_000)
     return {name: want.floor for name, want in wanted_floors(graph, found.usable, known).items()}
 
 
@@ -84,7 +84,7 @@ class TestHowLong:
         assert wanted(tmp_path, late + "---" + WINDOW, start=9_000) == {}  # late rows still reach its first part
 
     def test_below_the_floor_of_a_source_nothing_changes(self, tmp_path: Path) -> None:
-        """Rows for expired parts of a source are set aside, however late it accepts them."""
+        """Rows for expired parts of a source are quarantined, however late it accepts them."""
         kept, floors = SOURCE + "keep: 1 day\n", {"m": 8_000}
         expected = {"m": 10_001 - DAY, "worst__panes": 8_000 - 9}
         assert wanted(tmp_path, kept + "---" + WINDOW, floors=floors) == expected
@@ -97,7 +97,7 @@ class TestHowLong:
     def test_a_dimension_may_change_at_any_time(self, tmp_path: Path) -> None:
         (tmp_path / "m.yaml").write_text(SOURCE + "late: {accept: 1 day}\n")
         source, helper = Table("m", "source", 60, "m"), view("h", ("m", Reference.same()), helper_of="v")
-        known = Known(lambda _: 10_000, lambda _: 0, lambda _: None, lambda _: 10_001 * 60_000_000)
+        known = RetentionFacts(lambda _: 10_000, lambda _: 0, lambda _: None, lambda _: 10_001 * 60_000_000)
         read = Input("h", Reference.same())
         for inputs, expected in [((read,), {"h"}), ((read, Input("d", None)), set())]:
             final = replace(view("v"), inputs=inputs, initial=inputs)

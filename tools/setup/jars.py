@@ -51,7 +51,7 @@ def wants_object_store(root: Path, environment: Mapping[str, str]) -> bool:
     return any(_ASKS.search(file.read_text(errors="replace")) for file in files if file.is_file())
 
 
-def listed(root: Path, file: str = "tools/jars.txt") -> list[Jar]:
+def listed(root: Path, file: str = "spark_jobs/jars.txt") -> list[Jar]:
     lines = (root / file).read_text().splitlines()
     rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     return [Jar(*coordinates.split(":"), sha256) for coordinates, sha256 in rows]
@@ -66,9 +66,11 @@ def is_sound(path: Path, jar: Jar) -> bool:
 
 def ensure(root: Path, java_home: Path) -> bool:
     """Puts every listed jar, and no other jar, into `.jars`; True when there was something to do."""
-    worked = ensure_group(root, java_home, ".jars", "tools/jars.txt", "Delta")
+    worked = ensure_group(root, java_home, ".jars", "spark_jobs/jars.txt", "Delta")
     if wants_object_store(root, os.environ):
-        worked |= ensure_group(root, java_home, ".jars/object_store", "tools/jars_object_store.txt", "object stores")
+        worked |= ensure_group(
+            root, java_home, ".jars/object_store", "spark_jobs/jars_object_store.txt", "object stores"
+        )
     return worked
 
 

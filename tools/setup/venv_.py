@@ -25,7 +25,7 @@ def ensure(root: Path, chosen: str) -> bool:
     wanted = {
         "inputs": fingerprint(root),
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
-        "root": str(root),  # scripts in an environment know where they are: a moved one is made anew
+        "root": str(root),  # scripts in an environment know where they are: a moved one is made again
     }
     stamp = read_stamp(venv)
     damaged = find_damage(venv, stamp.get("packages", []))
@@ -52,7 +52,7 @@ def ensure(root: Path, chosen: str) -> bool:
         # A half-done environment may be beyond repair. A sound one is kept: most likely the network is away.
         if fresh or (finished_once and not damaged):
             raise
-        say("that did not work; making the virtual environment anew")
+        say("that failed; creating the virtual environment again")
         create(venv, base_python(chosen))
         install(root, venv, reinstall=())
     if damaged := find_damage(venv, []):
@@ -174,8 +174,14 @@ def install(root: Path, venv: Path, reinstall: Iterable[str]) -> None:
     options += ["--compile-bytecode"]
     run([uv, "pip", "sync", *target, *options, root / "requirements.txt"], "installing packages", env)
     # Without isolation the build uses the pinned setuptools, so nothing is fetched here.
-    editable = ["--no-build-isolation", "--no-deps", "--editable", root]
+    # "compat": the folder is one line in a .pth file. setuptools' import hook would cost every start of Python.
+    editable = ["--no-build-isolation", "--no-deps", "--config-settings", "editable_mode=compat", "--editable", root]
     run([uv, "pip", "install", *target, *editable], "installing the project", env)
+    # The build leaves these beside the sources, where they would count as a second installation with the same plugins.
+    shutil.rmtree(root / "partwise.egg-info", ignore_errors=True)
+    for site in venv.glob("lib/python3*/site-packages"):
+        # What lies in plugins/ is imported by its own name, as from a wheel.
+        (site / "partwise-plugins.pth").write_text(f"{root / 'plugins'}\n")
 
 
 def uv_settings(python: Path) -> dict[str, str]:

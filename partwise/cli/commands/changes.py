@@ -1,4 +1,4 @@
-"""Parts of a table whose content changed since a moment."""
+"""List the parts of a table whose content changed since a given time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def command(
     name: TableArgument,
     since: Annotated[str, typer.Option(metavar="TIME", help="A time (UTC), or how long ago: '2 hours'.")],
     workspace: WorkspaceOption = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many changes, newest first.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many changes.")] = 1000,
     json: JsonOption = False,
 ) -> None:
-    """Parts whose content changed since a moment, newest change first, with the reason.
+    """List the parts whose content changed since a given time, newest change first, with the reason.
 
-    A part that was computed again and stayed the same did not change.
+    A part that was recomputed with the same result did not change.
 
     \b
     Example:

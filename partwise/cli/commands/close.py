@@ -1,4 +1,4 @@
-"""Closes a part of a source by hand, with the rows that have arrived for it."""
+"""Close a part of a source manually, with the rows that have arrived for it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Closes a part of a source by hand, with the rows that have arrived; without rows it is an empty part.
+    """Close a part of a source manually, with the rows that have arrived; without rows the part is empty.
 
     From then on views can use it, and rows that arrive for it are late rows. If the source has checks, the next ingest
-    makes them first, and closes the part if it passes.
+    runs them first and closes the part if they pass.
 
     \b
     Example:
@@ -34,7 +34,7 @@ def command(
       partwise close measurements 2026-10-03T10:05..2026-10-03T10:09
     """
     from partwise.ledger.records.checks import ask_to_close
-    from partwise.ledger.write.closing import Refused, closable, close
+    from partwise.ledger.write.closing import ClosingRefused, closable, close
     from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
@@ -48,7 +48,7 @@ def command(
                 _later(table.name, part, json)
                 return
             done = close(ledger, table.name, span, who(), time.time(), adopt)
-        except Refused as why:
+        except ClosingRefused as why:
             raise Stop(str(why)) from None
         report(ledger, table, span, done, "closed", json)
 

@@ -1,4 +1,4 @@
-"""Merges the small files of old parts, and removes files that no promised read needs."""
+"""Merge the small files of old parts and remove files that no promised read needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partwise.cli.views.show import as_json, plural, say, table
 from partwise.parts import BadTime, seconds
 
 if TYPE_CHECKING:
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.clean import Cleaned
     from partwise.upkeep.compact import Compacted
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 def command(
     name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
     older_than: Annotated[
-        str, typer.Option("--older-than", metavar="TIME", help="Files that were written since then are left alone.")
+        str, typer.Option("--older-than", metavar="TIME", help="Leave newer files alone.")
     ] = "1 hour",
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Merges small files of old parts: same rows, fewer files, no revision, nothing downstream.
+    """Merge small files of old parts: same rows, fewer files, no revision, nothing downstream.
 
     Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
     removed. Tables that are being written just now are left for the next time; one that something is wrong with is named,
-    the others go on, and the exit code is 1.
+    the others continue, and the exit code is 1.
 
     \b
     Example:
       partwise compact
       partwise compact measurements --older-than '5 minutes'
     """
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.compact import compact
     from partwise.upkeep.retain import clean_up, give_up
 
@@ -47,7 +47,7 @@ def command(
     age = _age(older_than)
     done: list[Compacted] = []
     cleaned: dict[str, Cleaned] = {}
-    tables = Tables()
+    tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
@@ -65,7 +65,7 @@ def command(
     tables.end()
 
 
-def _show(done: list[Compacted], cleaned: dict[str, Cleaned], tables: Tables) -> None:
+def _show(done: list[Compacted], cleaned: dict[str, Cleaned], tables: SkippedTables) -> None:
     if done:
         rows = [(c.table, f"{c.before:,}", f"{c.after:,}", f"{c.bytes:,}") for c in done]
         table(("table", "files before", "after", "bytes written again"), rows)
@@ -90,7 +90,7 @@ def cleaned_json(cleaned: dict[str, Cleaned]) -> dict[str, Any]:
     }
 
 
-def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], tables: Tables) -> dict[str, Any]:
+def _as_json(done: list[Compacted], cleaned: dict[str, Cleaned], tables: SkippedTables) -> dict[str, Any]:
     merged = [{"table": c.table, "before": c.before, "after": c.after, "bytes": c.bytes} for c in done]
     return {"compacted": merged, "removed": cleaned_json(cleaned), "busy": sorted(tables.busy), "failed": tables.failed}
 

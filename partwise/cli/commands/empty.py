@@ -1,4 +1,4 @@
-"""Declares parts of a source that will never come: they exist, without rows."""
+"""Declare that parts of a source will never come: they exist, without rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Declares parts of a source that will never come: they exist, without rows.
+    """Declare that parts of a source will never come: they exist, without rows.
 
     Of a range those that are missing; others stay as they are. Views no longer wait for them. Rows that arrive after
     all are late rows.
@@ -28,13 +28,13 @@ def command(
     Example:
       partwise empty measurements 2026-10-03T10:05..2026-10-03T10:09
     """
-    from partwise.ledger.write.closing import Refused, declare_empty
+    from partwise.ledger.write.closing import ClosingRefused, declare_empty
     from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
         span = range_of(parts, table)
         try:
             done = declare_empty(ledger, table.name, span, who(), time.time(), adopt)
-        except Refused as why:
+        except ClosingRefused as why:
             raise Stop(str(why)) from None
         report(ledger, table, span, done, "declared empty", json)

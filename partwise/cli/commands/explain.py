@@ -1,4 +1,4 @@
-"""The definition as it runs: generated helpers and SQL, what part j requires, what it feeds."""
+"""Show a definition as it runs: generated helpers and SQL, what part j requires, what it feeds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from partwise.parts import duration_text, part_text
 
 def command(
     view: Annotated[str, typer.Argument(metavar="VIEW", autocompletion=complete_views)],
-    part: Annotated[str | None, typer.Option(metavar="PART", help="The part that serves as example.")] = None,
+    part: Annotated[str | None, typer.Option(metavar="PART", help="Use this part as the example.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the SQL for special cases and for many parts.")
+        bool, typer.Option("--all", help="Show the SQL for special cases and for many parts, too.")
     ] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The definition as it runs: generated helpers and SQL, what part j requires, what it feeds, strategy and why.
+    """Show a definition as it runs: helpers, SQL, what part j requires and feeds, the strategy and why it was chosen.
 
     Also the query as a tree, with its key, which columns each reference carries, and which repairs of stale parts are
     exact.

@@ -1,4 +1,4 @@
-"""Makes a workspace with a small example that runs."""
+"""Create a workspace with a small example that runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or existing folder; no file is overwritten.")],
     json: JsonOption = False,
 ) -> None:
-    """Makes a workspace with a small example that runs.
+    """Create a workspace with a small example that runs.
 
     \b
     Example:
@@ -34,11 +34,11 @@ def command(
       cd shop
       partwise validate
     """
-    from partwise.init import Occupied, make_workspace
+    from partwise.init import FilesExist, make_workspace
 
     try:
         files = make_workspace(folder)
-    except Occupied as why:
+    except FilesExist as why:
         more = f" and {len(why.files) - 1} more" if len(why.files) > 1 else ""
         raise Stop(
             f"{folder / why.files[0]}{more} would be overwritten; nothing was written. Choose another folder."

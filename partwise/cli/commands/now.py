@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 def command(
     tables: Annotated[
-        bool, typer.Option("--tables", help="Also the folder and Delta version of every table at this moment.")
+        bool, typer.Option("--tables", help="Also the folder and Delta version of every table at this time.")
     ] = False,
     keep: Annotated[
         str | None,
-        typer.Option("--keep", metavar="DURATION", help="Upkeep keeps what belongs to this moment for so long."),
+        typer.Option("--keep", metavar="DURATION", help="Upkeep keeps what belongs to this time for so long."),
     ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The ledger's present sequence and time. `partwise query ... --as-of @N` reads as of this moment, now and later.
+    """The ledger's present sequence and time. `partwise query ... --as-of @N` reads as of this time, now and later.
 
-    With --tables, other programs (Spark, DuckDB, pandas, Polars) can read several tables as of this moment: see
+    With --tables, other programs (Spark, DuckDB, pandas, Polars) can read several tables as of this time: see
     docs/reading.md. --keep lets upkeep spare what they read for as long as they need.
 
     \b

@@ -1,4 +1,4 @@
-"""What would run now, in order, each step with its reason; what waits, and for what."""
+"""Show what would run now, in order and with reasons; what waits, and for what."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What would run now, in order, each step with its reason; what is blocked and by what. Changes nothing.
+    """Show what would run now, in order and with reasons; what is blocked, and by what. Changes nothing.
 
-    With views: only what leads to them.
+    With views: show only what leads to them.
 
     \b
     Example:
@@ -171,9 +171,9 @@ def _definitions(found: Planned) -> str:
     said = {
         "added": "new",
         "changed": "changed",
-        "restarted": "begin anew (their old parts mean nothing by the new definition)",
+        "restarted": "start over (their old parts mean nothing under the new definition)",
         "settings": "changed in settings only",
         "retired": "removed",
     }
     parts = [f"{text}: {', '.join(names)}" for key, text in said.items() if (names := getattr(found.changes, key))]
-    return f"Definitions that no run has taken over yet: {'; '.join(parts)}."
+    return f"Definitions that no run has applied yet: {'; '.join(parts)}."

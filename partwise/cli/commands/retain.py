@@ -1,4 +1,4 @@
-"""Applies `keep`: removes old parts, and everything that only older as-of reads would need."""
+"""Apply `keep`: remove old parts, and everything that only older as-of reads would need."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """Applies `keep` of sources and views, and keeps helpers only as long as something may still read them.
+    """Apply `keep` of sources and views, and keep helpers only as long as something may still read them.
 
-    Parts that go are expired, not missing. Never one that something pending needs. As-of reads reach back as far as
+    Removed parts count as expired, not as missing. A part that pending work needs is never removed. As-of reads reach back as far as
     the setting `history` says; what only older ones would need is removed from tables, logs and the ledger. Windows whose
     input has grown or shrunk many times since it was settled how they are kept are counted again before their next step.
 
@@ -32,14 +32,14 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     Example:
       partwise retain
     """
-    from partwise.cli.upkeep_each import Tables
+    from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     done: list[Retained] = []
     cleaned: dict[str, Cleaned] = {}
-    tables = Tables()
+    tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
@@ -89,7 +89,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         "dim",
     )
     for name, (then, now) in again.items():
-        was = "nobody had counted" if then is None else f"{then:,} when that was settled"
+        was = "not counted before" if then is None else f"{then:,} when that was settled"
         say(f"How {name} is kept is looked at again before its next step: {now:,} rows in a part it reads, {was}.")
     tables.tell()
     tables.end()

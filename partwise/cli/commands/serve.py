@@ -1,4 +1,4 @@
-"""Runs everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C."""
+"""Run everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ from partwise.cli.stop import Stop
 
 def command(
     workspace: WorkspaceOption = None,
-    example: Annotated[bool, typer.Option("--example", help="The example, in a folder of its own.")] = False,
+    example: Annotated[bool, typer.Option("--example", help="Serve the example, in a folder of its own.")] = False,
     feed: Annotated[
         bool | None,
-        typer.Option(
-            "--feed/--no-feed", help="Measurements for the example arrive by themselves; default with --example."
-        ),
+        typer.Option("--feed/--no-feed", help="Deliver measurements for the example; default with --example."),
     ] = None,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two deliveries of the feed.")] = 5.0,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Of Airflow.")] = 8080,
-    spark_port: Annotated[int, typer.Option(min=1, max=65535, help="Of the Spark driver.")] = 15002,
-    spark_ui_port: Annotated[int, typer.Option(min=1, max=65535, help="Of the Spark driver's pages.")] = 4040,
-    seconds: Annotated[float | None, typer.Option(min=1, help="Stops after so long.")] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of Airflow.")] = 8080,
+    spark_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the Spark driver.")] = 15002,
+    spark_ui_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the Spark driver's web pages.")] = 4040,
+    seconds: Annotated[float | None, typer.Option(min=1, help="Stop after this many seconds.")] = None,
     until_parts: Annotated[
         int | None,
-        typer.Option(min=1, help="Stops once views have so many parts; exit code 1 if --seconds pass first."),
+        typer.Option(min=1, help="Stop once views have this many parts; exit code 1 if --seconds pass first."),
     ] = None,
 ) -> None:
-    """Runs everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C.
+    """Run everything on this machine: PostgreSQL, a warm Spark driver, Airflow; for one workspace, until Ctrl-C.
 
     DAGs of your own may be in `dags/` of the workspace. All of it listens on the loopback address only. Databases, keys and logs are in .partwise in the workspace, and
-    the next start goes on from there. Other commands on the workspace find its ledger by themselves.
+    the next start continues from there. Other commands on the workspace find its ledger automatically.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Per table: first and newest part, what is missing, stale, blocked, failed or late; for one table: its parts."""
+"""Show per table what is there, missing, stale, blocked, failed or late; for one table: its parts."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ if TYPE_CHECKING:
     from partwise.workspace import Workspace
 
 
-_COUNTS = ("missing", "stale", "deferred", "blocked", "failed", "late rows", "set aside")
+_COUNTS = ("missing", "stale", "deferred", "blocked", "failed", "late rows", "quarantined")
 
 
 def command(
     name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_tables)] = None,
     workspace: WorkspaceOption = None,
     helpers: HelpersOption = False,
-    parts: Annotated[str | None, typer.Option("--range", metavar="A..B", help="Only these parts of TABLE.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many parts of TABLE, newest first.")] = 20,
-    running: Annotated[bool, typer.Option("--running", help="Only the steps that run now.")] = False,
+    parts: Annotated[
+        str | None, typer.Option("--range", metavar="A..B", help="Show only these parts of TABLE.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many parts of TABLE, newest first.")] = 20,
+    running: Annotated[bool, typer.Option("--running", help="Show only the steps that run now.")] = False,
     json: JsonOption = False,
     browse: OpenOption = False,
 ) -> None:
-    """Per table: first and newest part, missing, stale, blocked and failed parts, late rows, when it last changed.
+    """Show per table: first and newest part, missing, stale, blocked and failed parts, late rows, last change.
 
     For one table: its parts, newest first, and the folder of its Delta table for readers other than Partwise; of a
     view also the part that it builds next, and which of the parts that this one requires are there.
@@ -205,7 +207,7 @@ def _notes(rows: list[TableStatus]) -> list[str]:
             )
         if row.quarantined:
             notes.append(
-                f"{name}: {plural(row.quarantined, 'row')} set aside, not lost: `partwise quarantine {name}` shows why."
+                f"{name}: {plural(row.quarantined, 'row')} quarantined, not lost: `partwise quarantine {name}` shows why."
             )
         if row.held:
             notes.append(

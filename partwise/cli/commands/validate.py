@@ -1,4 +1,4 @@
-"""All problems of all definitions, each with its place and a hint."""
+"""Report all problems of all definitions, each with its place and a hint."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """All problems of all definitions: file:line:column: code: message, and a hint.
+    """Report all problems of all definitions: file:line:column: code: message, and a hint.
 
-    Ends with code 1 if there is an error; warnings and notes are fine. With a file or folder of a workspace's
+    Exits with code 1 if there is an error, not for warnings and notes. With a file or folder of a workspace's
     definitions all of them are read, and the problems of that file or folder shown.
 
     \b

@@ -1,4 +1,4 @@
-"""Why a part is stale, blocked, late or failed; what it was computed from; its revisions."""
+"""Explain why a part is stale, blocked, late or failed; what it was computed from; its revisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from partwise.plan.next import parts_text
 from partwise.tables import DIMENSION_PART
 
 if TYPE_CHECKING:
-    from partwise.checks.results import Kept
+    from partwise.checks.results import KeptResults
     from partwise.ledger.read.history import ComputedFrom, PartHistory
     from partwise.plan.mixing import Read
     from partwise.plan.next import Need
@@ -37,7 +37,7 @@ def command(
     json: JsonOption = False,
     browse: OpenOption = False,
 ) -> None:
-    """Why a part is stale, blocked, late or failed; what it requires and what it was computed from; its revisions.
+    """Explain why a part is stale, blocked, late or failed; what it requires and was computed from; its revisions.
 
     \b
     Example:
@@ -69,7 +69,7 @@ def command(
             _show(snapshot.graph, known, told, results, where.settings.timezone)
 
 
-def _show(graph: Graph, known: PartHistory, told: str, found: Kept | None, zone: str) -> None:
+def _show(graph: Graph, known: PartHistory, told: str, found: KeptResults | None, zone: str) -> None:
     say(told, "bold")
     day = part_text(known.part, known.table.length)[:10]
     if found is not None:

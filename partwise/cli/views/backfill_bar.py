@@ -53,7 +53,7 @@ class Watching:
             print("\r" + " " * _WIDTH + "\r", end="", file=sys.stderr, flush=True)
 
     def conclude(self, json: bool, stopped: bool = False, more: Mapping[str, Any] | None = None) -> bool:
-        """The report; whether everything that was asked for is done."""
+        """The report; whether everything that was requested is done."""
         self.clear()
         done, graph = self.done(), self.ledger.graph()
         left = still_asked(self.found, done)
@@ -62,7 +62,7 @@ class Watching:
             return not left
         report(graph, done)
         if stopped or left:
-            say(f"Not finished: `partwise backfill {self.found.table} --resume` goes on with it.", "yellow")
+            say(f"Not finished: `partwise backfill {self.found.table} --resume` continues it.", "yellow")
         elif others := sum(each.left.count for each in done.values()):
             say(f"{plural(others, 'part')} wait for other stale parts; the next run computes them.", "yellow")
         return not left

@@ -19,7 +19,7 @@ from partwise.tables import Graph
 
 
 @dataclass(frozen=True)
-class Preview:
+class BackfillPlan:
     """`follows`: parts that are computed again as well if what they read changes. `waits`: what cannot run now."""
 
     graph: Graph
@@ -35,7 +35,7 @@ class Preview:
         return _total(self.estimates)
 
 
-def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float, at_once: int) -> Preview:
+def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float, at_once: int) -> BackfillPlan:
     """What would happen, tried in a transaction that is rolled back. `at_once`: parts of a step, at most."""
     graph, scope = ledger.graph(), asked.scope
     with ledger.database.trying(now) as w:
@@ -57,7 +57,7 @@ def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float, at_once:
 
         estimates = {name: guess(name, parts) for name, parts in scope.items()}
         more = {name: guess(name, parts) for name, parts in follows.items() if parts.last < FOREVER}
-    return Preview(graph, asked, tuple(steps), tuple(waits), follows, estimates, more)
+    return BackfillPlan(graph, asked, tuple(steps), tuple(waits), follows, estimates, more)
 
 
 def _waits(
@@ -76,7 +76,7 @@ def _waits(
     return found
 
 
-def show(found: Preview) -> None:
+def show(found: BackfillPlan) -> None:
     graph, asked = found.graph, found.asked
     length = graph[asked.table].length
     heading(f"Backfill of {asked.table}[{range_text(asked.span, length)}]")
@@ -111,7 +111,7 @@ def show(found: Preview) -> None:
     )
 
 
-def _at_most(found: Preview) -> str:
+def _at_most(found: BackfillPlan) -> str:
     if not found.follows:
         return ""
     more = _total(found.more)
@@ -124,7 +124,7 @@ def _total(guesses: Mapping[str, Estimate]) -> float | None:
     return sum(known) if known else None
 
 
-def as_json(found: Preview) -> dict[str, Any]:
+def as_json(found: BackfillPlan) -> dict[str, Any]:
     graph = found.graph
 
     def spans(name: str, parts: Parts) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StrategyAnswer:
     """How a query is kept and why, and whether today's counts speak for another way."""
 
     chosen: Choice
@@ -101,7 +101,12 @@ def _updates(program: Program, name: str) -> Classified | None:
 
 
 def _explain(
-    snapshot: Snapshot, view: Runnable, part: int | None, now: float, answer: Answer | None, updates: Classified | None
+    snapshot: Snapshot,
+    view: Runnable,
+    part: int | None,
+    now: float,
+    answer: StrategyAnswer | None,
+    updates: Classified | None,
 ) -> Explained:
     graph, facts = snapshot.graph, snapshot.facts
     table = graph[view.name]
@@ -197,18 +202,18 @@ def _shown(graph: Graph, name: str, parts: Parts, day: str) -> str:
     return f"{name}[{parts_text(parts, graph[name].length, day)}]"
 
 
-def _answer(snapshot: Snapshot, program: Program, name: str) -> Answer | None:
+def _answer(snapshot: Snapshot, program: Program, name: str) -> StrategyAnswer | None:
     view, chosen = program.views.get(name), program.choice(name)
     if view is None or chosen is None:
         return None
     notes = program.alternative(name).notes
     if view.shape is None:
-        return Answer(chosen, "", notes)
+        return StrategyAnswer(chosen, "", notes)
     from partwise.ledger.records.strategies import settlements
 
     item = settlements(snapshot.r).get(name)
     own = item if view.is_free and item is not None and item.strategy == chosen.strategy else None
-    return Answer(_until(view, chosen, own), _advice(snapshot, view, chosen, item), notes, own)
+    return StrategyAnswer(_until(view, chosen, own), _advice(snapshot, view, chosen, item), notes, own)
 
 
 def _until(view: CompiledView, chosen: Choice, item: Settlement | None) -> Choice:
@@ -222,7 +227,7 @@ def _until(view: CompiledView, chosen: Choice, item: Settlement | None) -> Choic
 
 
 def _advice(snapshot: Snapshot, view: CompiledView, chosen: Choice, item: Settlement | None) -> str:
-    """Where today's counts speak for another strategy than the one that was asked for or settled."""
+    """Where today's counts speak for another strategy than the one that was requested or settled."""
     from partwise.choose.window import by_counts
     from partwise.ledger.records.strategies import groups_in_pane, usual_rows
 

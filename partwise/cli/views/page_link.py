@@ -12,7 +12,7 @@ from partwise.cli.views.show import say
 from partwise.workspace import Workspace
 
 OpenOption = Annotated[
-    bool, typer.Option("--open", help="Opens the Parts page of Airflow there (setting `airflow: {url: ...}`).")
+    bool, typer.Option("--open", help="Open the Parts page of Airflow there (setting `airflow: {url: ...}`).")
 ]
 
 

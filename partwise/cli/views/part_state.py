@@ -89,7 +89,7 @@ def stuck(snapshot: Snapshot, table: Table, state: str) -> str:
 
 def as_it_was(graph: Graph, held: Iterable[WaitsFor]) -> str:
     """The end of such an answer: what the part reads that is not what it should be, and why."""
-    why = {"failed": "failed", "manual": "is repaired by hand"}
+    why = {"failed": "failed", "manual": "is repaired manually"}
     return "".join(
         f" {w.table}[{range_text(w.parts, graph[w.table].length)}] {why[w.state]} and is read at its earlier revision."
         for w in held
@@ -151,9 +151,9 @@ def _held(name: str, known: PartHistory, zone: str) -> str:
         if table.kind == "view"
         else "its files are corrected or its checks change"
     )
-    kept = "Its previous content is still there." if known.exists else "Nobody can read it."
+    kept = "Its previous content is still there." if known.exists else "It is not readable."
     if table.kind == "source" and not known.exists and known.rows:
-        kept = f"Nobody can read it; its {plural(known.rows, 'row')} are kept."
+        kept = f"It is not readable; its {plural(known.rows, 'row')} are kept."
     accept = f"`partwise run --accept {table.name}{part or ' all'}` publishes it as it is."
     at = moment_text(failure.at, zone)
     return f"{name} failed its checks at {at}. {kept} It is checked again when {after}; {accept}"
@@ -168,7 +168,7 @@ def _due(graph: Graph, name: str, known: PartHistory, zone: str) -> str:
     )
     if known.state == "manual":
         first = part_text(known.part, known.table.length)
-        return f"{head} Its view is repaired by hand: `partwise backfill {known.table.name} {first}`."
+        return f"{head} Its view is repaired manually: `partwise backfill {known.table.name} {first}`."
     if (late := known.deferred) is not None:
         until = f" Its view refreshes by {moment_text(late.fires_at, zone)}"
         soon = f" or sooner ({'; '.join(late.waits_for)})" if late.waits_for else ""

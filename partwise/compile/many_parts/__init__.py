@@ -6,10 +6,10 @@ NotLiftable why a query cannot be rewritten; it then runs once per part
 
 from functools import lru_cache
 
-from partwise.compile.many_parts.model import INDEX, PARTS, Input, Lifted, NotLiftable
+from partwise.compile.many_parts.model import INDEX, PARTS, Lifted, LiftedInput, NotLiftable
 from partwise.compile.many_parts.spread import Spread, spread
 
-__all__ = ["INDEX", "PARTS", "Input", "Lifted", "NotLiftable", "Spread", "lift", "spread", "why_not"]
+__all__ = ["INDEX", "PARTS", "Lifted", "LiftedInput", "NotLiftable", "Spread", "lift", "spread", "why_not"]
 
 
 @lru_cache(maxsize=256)

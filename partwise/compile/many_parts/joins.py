@@ -62,7 +62,7 @@ class Joins:
         for join in s.args.get("joins") or []:
             side = (join.side or "").upper()
             if crossed and (side in ("RIGHT", "FULL") or join.method) and self._carries(s):
-                raise NotLiftable("a RIGHT, FULL or NATURAL JOIN stands after a comma or CROSS JOIN")
+                raise NotLiftable("a RIGHT, FULL or NATURAL JOIN follows a comma or CROSS JOIN")
             crossed = crossed or (join.kind or "").upper() == "CROSS"
             self._join(join, side)
             self.joins.append(join)
@@ -82,7 +82,7 @@ class Joins:
             self._lateral(join)
             return
         if self._carries(join.args.get("on")):
-            raise NotLiftable("a subquery that reads parts stands in a join condition")
+            raise NotLiftable("a join condition contains a subquery that reads parts")
         scope, kind = self.scope, (join.kind or "").upper()
         hides_right = kind in ("SEMI", "ANTI")
         right = self._carries(join.this)
@@ -120,7 +120,7 @@ class Joins:
     def _shared_name(self) -> str:
         """USING and NATURAL compare columns of one name."""
         if not isinstance(self.scope.index, exp.Column):
-            raise NotLiftable("USING or NATURAL stands after a FULL JOIN with a condition")
+            raise NotLiftable("USING or NATURAL follows a FULL JOIN with a condition")
         return self.scope.index.name
 
     def _cross_parts(self) -> None:

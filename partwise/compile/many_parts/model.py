@@ -21,7 +21,7 @@ class NotLiftable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class LiftedInput:
     """A table in the lifted text, under the name `name`.
 
     With a `reference` its rows have one more column, `column`, behind all others: the part that they go to
@@ -39,7 +39,7 @@ class Lifted:
     """`text` gives the rows of all parts in `__js(j)`, with the part as last column `__j`."""
 
     text: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[LiftedInput, ...]
 
     def named(self, names: Mapping[str, str] | Callable[[str], str]) -> str:
         """The text with the tables' real names."""

@@ -117,11 +117,11 @@ class Rewriter:
         if grouping.is_whole(s):
             for clause in _nodes(s, "expressions", "having", "order"):
                 if self.carries(clause, named):
-                    raise NotLiftable("a subquery that reads parts stands beside an aggregate of the whole part")
+                    raise NotLiftable("a subquery that reads parts is used next to an aggregate of the whole part")
         if any(self.carries(inner, named) for inner in grouping.beside_groups(s)):
-            raise NotLiftable("a subquery that reads parts stands beside GROUP BY, as a value or in ORDER BY")
+            raise NotLiftable("a query with GROUP BY has a subquery that reads parts, as a value or in ORDER BY")
         if name is None and grouping.has_sets(s):
-            raise NotLiftable("ROLLUP, CUBE or GROUPING SETS stand inside of a subquery or beside LIMIT")
+            raise NotLiftable("ROLLUP, CUBE or GROUPING SETS are used in a subquery or with LIMIT")
         if any(self.carries(lateral, named) for lateral in s.args.get("laterals") or ()):
             raise NotLiftable("a LATERAL VIEW reads parts")
         scope = Joins(self, named).read(s)
@@ -151,7 +151,7 @@ class Rewriter:
         scope.index = exp.column(column)
 
     def _subqueries(self, clause: exp.Expr, named: Named, index: exp.Expr) -> None:
-        """Subqueries in expressions see the part of the row that they are asked for."""
+        """Subqueries in expressions see the part of the row that they are evaluated for."""
         inner = [n for n in clause.walk(prune=lambda n: isinstance(n, exp.Query)) if isinstance(n, exp.Query)]
         for query in inner:
             if self.carries(query, named):
@@ -186,7 +186,7 @@ def hide(s: exp.Select, scope: Scope) -> None:
             excepted = [*(star.args.get("except_") or []), *(exp.column(name) for name in hidden)]
             star.set("except_", excepted or None)
         elif any(not _is_count(star) for star in item.find_all(exp.Star) if star.find_ancestor(exp.Query) is s):
-            raise NotLiftable("a star stands inside of an expression")
+            raise NotLiftable("a star is used inside an expression")
 
 
 def _is_count(star: exp.Star) -> bool:

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from partwise.compile.many_parts.model import INDEX, Input, Lifted, NotLiftable
+from partwise.compile.many_parts.model import INDEX, Lifted, LiftedInput, NotLiftable
 from partwise.compile.many_parts.rewrite import Rewriter
 from partwise.sql.parse import dialect as spark_dialect
 from partwise.sql.parse import tokenise
@@ -21,7 +21,8 @@ from partwise.sql.references import find, splice
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+
+    from partwise.sql.tokens import Token
 
 _OURS = re.compile(r"(?<![\w`])`?__(?:in|j|js|s|t)\d*\b", re.IGNORECASE)
 _MASK = re.compile(r"'__text(\d+)__'")
@@ -69,7 +70,8 @@ def lift(text: str, index: str = "j") -> Lifted:
     rewriter = Rewriter({names[found.start] for found in references.parts})
     lifted = _unmasked(_written(rewriter.query(tree, {}, name=INDEX)), strings)
     inputs = tuple(
-        Input(names[f.start], f.table, f.reference, rewriter.columns.get(names[f.start])) for f in references.tables
+        LiftedInput(names[f.start], f.table, f.reference, rewriter.columns.get(names[f.start]))
+        for f in references.tables
     )
     if lost := [i.name for i in inputs if i.reference is not None and i.column is None]:
         raise NotLiftable(f"the reference {references.tables[int(lost[0][4:]) - 1].written} was not reached")
@@ -94,7 +96,7 @@ def _parsed(text: str) -> tuple[exp.Expr, list[str]]:
 
 def _masked(text: str, tokens: tuple[Token, ...]) -> tuple[list[Token], list[str]]:
     """Strings replaced by numbered ones: escapes are Spark's business."""
-    from sqlglot.tokenizer_core import TokenType
+    from partwise.sql.tokens import TokenType
 
     out: list[Token] = []
     strings: list[str] = []

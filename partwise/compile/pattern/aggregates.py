@@ -76,7 +76,7 @@ def measured(call: Call, machine: Machine, tables: list[str], known: Columns | N
     if call.name == "count" and (star is not None or call.star) and call.filter is None:
         return Measured((Measure("rows", None, star, "bigint"),), "{0}")
     if star is not None or (call.star and call.name != "count"):
-        raise _refused(call, f"* cannot stand in {call.name.upper()}")
+        raise _refused(call, f"* is not allowed in {call.name.upper()}")
     if call.name in ("first", "last") and (call.filter is not None or call.ignore_nulls):
         raise _refused(call, f"{call.name.upper()} over a pattern takes the row as it is: no FILTER, no IGNORE NULLS")
     value, variable, tree_type = _value(call, machine, tables, known)

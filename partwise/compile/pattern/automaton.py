@@ -201,7 +201,7 @@ def _previous_calls(piece: Piece) -> tuple[list[tuple[int, int]], list[tuple[int
         close = next(t for t in tokens[at + 2 :] if t.text == ")" and t.depth == tokens[at + 1].depth)
         if any(a <= token.start < b for a, b in inside):
             raise TranslationError(
-                Problem(token.start, "bad-condition", "PREV cannot stand inside PREV: only the row before is kept",
+                Problem(token.start, "bad-condition", "PREV is not allowed inside PREV: only the row before is kept",
                         "compare two rows that follow each other, or give each row a variable of its own")
             )  # fmt: skip
         inner = piece.cut(tokens[at + 1].end, close.start)

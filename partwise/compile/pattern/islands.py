@@ -20,7 +20,7 @@ from partwise.sql.types.known import decimal_of
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptColumn:
     """A column of the helper: its value in a row of the part, in the run that was open, and over all of these."""
 
     name: str
@@ -78,7 +78,7 @@ def island_sql(plan: PatternPlan, helper: str, *, first: bool) -> str:
     )
 
 
-def _aliased(kept: list[Kept], what: str) -> list[str]:
+def _aliased(kept: list[KeptColumn], what: str) -> list[str]:
     texts = [(getattr(column, what), column.name) for column in kept]
     return [text if text == name else f"{text} AS {name}" for text, name in texts]
 
@@ -92,7 +92,7 @@ def _condition(plan: PatternPlan) -> str:
     return " AND ".join(c.write(quoted, quoted) for c in plan.machine.edges[0].conditions) or "TRUE"
 
 
-def _sorted_by(plan: PatternPlan, kept: list[Kept], names: Names) -> tuple[list[tuple[str, str]], list[str]]:
+def _sorted_by(plan: PatternPlan, kept: list[KeptColumn], names: Names) -> tuple[list[tuple[str, str]], list[str]]:
     """Columns for sorting as (expression, name), and what to sort by: as the fold does. What is kept anyway serves."""
     there = {column.row: column.name for column in kept}
     columns: list[tuple[str, str]] = []
@@ -105,35 +105,35 @@ def _sorted_by(plan: PatternPlan, kept: list[Kept], names: Names) -> tuple[list[
     return columns, order
 
 
-def _kept(plan: PatternPlan, at: str) -> list[Kept]:
+def _kept(plan: PatternPlan, at: str) -> list[KeptColumn]:
     """The key is NULL in rows of the part: they come after the open run, and count one each."""
     shape, machine = plan.shape, plan.machine
     [register] = shape.registers
     length = f"SUM(COALESCE({register.key}, 1))"
     if register.by_count:
-        found = [Kept(register.key, "CAST(NULL AS BIGINT)", register.key, length)]
+        found = [KeptColumn(register.key, "CAST(NULL AS BIGINT)", register.key, length)]
     else:
         state = f"CAST(LEAST({length}, {machine.size}) AS INT)"
-        found = [Kept(register.key, "CAST(NULL AS INT)", register.key, state)]
+        found = [KeptColumn(register.key, "CAST(NULL AS INT)", register.key, state)]
     for measure, name in register.fields.items():
         found.append(_measure(plan, measure, name, at))
     for text, (name, _) in shape.last.items():
         value = shape.last_values[text].write(quoted)
-        found.append(Kept(name, value, name, f"MAX(STRUCT({at}, {name})).{name}"))
+        found.append(KeptColumn(name, value, name, f"MAX(STRUCT({at}, {name})).{name}"))
     return found
 
 
-def _measure(plan: PatternPlan, measure: Measure, name: str, at: str) -> Kept:
+def _measure(plan: PatternPlan, measure: Measure, name: str, at: str) -> KeptColumn:
     if measure.value is None:
-        return Kept(name, "1", name, f"SUM({name})")
+        return KeptColumn(name, "1", name, f"SUM({name})")
     value = measure.value.write(quoted)
     if measure.kind == "count":
         one = "1" if always_there(measure, plan.machine) else f"IF({operand(value)} IS NULL, 0, 1)"
-        return Kept(name, one, name, f"SUM({name})")
+        return KeptColumn(name, one, name, f"SUM({name})")
     if measure.kind == "first":
-        return Kept(name, value, name, f"MIN(STRUCT({at}, {name})).{name}")
+        return KeptColumn(name, value, name, f"MIN(STRUCT({at}, {name})).{name}")
     if measure.kind == "sum":
         total = f"SUM({name})"
         exact = measure.type is not None and decimal_of(measure.type) is not None
-        return Kept(name, value, name, f"CAST({total} AS {str(measure.type).upper()})" if exact else total)
-    return Kept(name, value, name, f"{measure.kind.upper()}({name})")
+        return KeptColumn(name, value, name, f"CAST({total} AS {str(measure.type).upper()})" if exact else total)
+    return KeptColumn(name, value, name, f"{measure.kind.upper()}({name})")

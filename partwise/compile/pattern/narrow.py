@@ -20,7 +20,7 @@ from partwise.sql.implication import contradicts, implies
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RegisterLayout:
     """`registers`: the states of each, in ascending order; every state is in exactly one.
 
     `shared`: a state that has a register of its own without aggregates -> the state whose aggregates it has.
@@ -35,7 +35,7 @@ class Layout:
         return next(r for r, states in enumerate(self.registers) if state in states)
 
 
-def analyse(machine: Machine, *, restricted: bool) -> Layout:
+def analyse(machine: Machine, *, restricted: bool) -> RegisterLayout:
     simulated = frozenset() if restricted else simulation(machine)
     exclusive = exclusion(machine)
     owners = {} if restricted else sharing(machine)
@@ -57,7 +57,7 @@ def analyse(machine: Machine, *, restricted: bool) -> Layout:
         registers.append([state])
         if state in owners:
             shared[state] = owners[state]
-    return Layout(tuple(tuple(r) for r in registers), simulated, exclusive, shared)
+    return RegisterLayout(tuple(tuple(r) for r in registers), simulated, exclusive, shared)
 
 
 def simulation(machine: Machine) -> frozenset[tuple[int, int]]:

@@ -8,8 +8,8 @@ from partwise.compile.model import InputTable, Problem, QueryView, TranslationEr
 from partwise.compile.parse import Query
 from partwise.compile.pattern.aggregates import LENGTH, Measure, Measured, Value, measured
 from partwise.compile.pattern.automaton import Machine, build, is_unknown_variable, no_variable
-from partwise.compile.pattern.narrow import Layout, analyse
-from partwise.compile.pattern.registers import Shape, shape
+from partwise.compile.pattern.narrow import RegisterLayout, analyse
+from partwise.compile.pattern.registers import RegisterShape, shape
 from partwise.compile.select import Selection, aggregated, select
 from partwise.parts import Bound, Reference, duration_text
 from partwise.sql.calls import calls as aggregate_calls
@@ -27,8 +27,8 @@ class PatternPlan:
     machine: Machine
     selection: Selection
     calls: dict[int, Measured]  # by place in the query
-    layout: Layout
-    shape: Shape
+    layout: RegisterLayout
+    shape: RegisterShape
     order: tuple[tuple[str, str], ...]  # (expression, field name): what rows are sorted by
     row_columns: tuple[str, ...]
     keys: tuple[tuple[str, str], ...]  # (expression over the rows, name)

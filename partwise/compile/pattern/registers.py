@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from partwise.compile.pattern.aggregates import LENGTH, Measure, Value
 from partwise.compile.pattern.automaton import Machine
-from partwise.compile.pattern.narrow import Layout
+from partwise.compile.pattern.narrow import RegisterLayout
 from partwise.compile.select import Names
 from partwise.sql.text import quoted
 
@@ -45,7 +45,7 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Shape:
+class RegisterShape:
     """All columns of the helper besides the group's keys. `last`: columns of the newest row, once per group."""
 
     machine: Machine
@@ -82,13 +82,13 @@ class Shape:
 
 def shape(
     machine: Machine,
-    layout: Layout,
+    layout: RegisterLayout,
     measures: dict[Measure, str],
     last: dict[str, tuple[str, str | None]],
     last_values: dict[str, Value],
     taken: list[str],
     restricted: bool,
-) -> Shape:
+) -> RegisterShape:
     """`measures`: with the name each would like to have; `last`: expression -> (wished name, type)."""
     names = Names([*taken, "old", "new"])  # the generated SQL calls its rows so
     first = machine.first_plus
@@ -108,7 +108,7 @@ def shape(
         }
         registers.append(Register(states, key, by_count, flag, fields))
     named = {text: (quoted(names.new(wished)), kind) for text, (wished, kind) in last.items()}
-    return Shape(machine, tuple(registers), named, last_values, restricted, layout.shared)
+    return RegisterShape(machine, tuple(registers), named, last_values, restricted, layout.shared)
 
 
 def _has_column(measure: Measure, state: int, first_plus: int, by_count: bool, counted: bool) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from partwise.compile.pattern.aggregates import Measure, Value, always_there
 from partwise.compile.pattern.automaton import Edge
-from partwise.compile.pattern.registers import Register, Shape
+from partwise.compile.pattern.registers import Register, RegisterShape
 from partwise.sql.text import operand, quoted
 from partwise.sql.types.known import decimal_of
 
@@ -43,7 +43,7 @@ class Column:
     sample: Value | None = None
 
 
-def columns(shape: Shape, without: frozenset[str] = frozenset()) -> list[Column]:
+def columns(shape: RegisterShape, without: frozenset[str] = frozenset()) -> list[Column]:
     """All columns besides the keys. Conditions in `without` are known to hold and not written."""
     found: list[Column] = []
     for register in shape.registers:
@@ -62,11 +62,11 @@ def columns(shape: Shape, without: frozenset[str] = frozenset()) -> list[Column]
     return found
 
 
-def _on_new(shape: Shape, text: str) -> str:
+def _on_new(shape: RegisterShape, text: str) -> str:
     return shape.last_values[text].write(lambda c: NEW + quoted(c))
 
 
-def _branches(shape: Shape, register: Register) -> list[Branch]:
+def _branches(shape: RegisterShape, register: Register) -> list[Branch]:
     """In order of preference: the highest state first, which is what simulation asks for."""
     machine = shape.machine
     found: list[Branch] = []
@@ -83,7 +83,7 @@ def _branches(shape: Shape, register: Register) -> list[Branch]:
     return found
 
 
-def _key(shape: Shape, register: Register, edge: Edge) -> str | None:
+def _key(shape: RegisterShape, register: Register, edge: Edge) -> str | None:
     if register.flag:
         return "TRUE"
     if not register.by_count:
@@ -95,7 +95,7 @@ def _plus_one(old: str) -> str:
     return str(int(old) + 1) if old.isdigit() else f"{old} + 1"
 
 
-def _advanced(shape: Shape, measure: Measure, edge: Edge) -> str | None:
+def _advanced(shape: RegisterShape, measure: Measure, edge: Edge) -> str | None:
     """The measure after taking in the new row along this edge; None where the state does not have it."""
     if not measure.lives_in(edge.target):
         return None
@@ -122,7 +122,7 @@ def _advanced(shape: Shape, measure: Measure, edge: Edge) -> str | None:
 
 
 def _case(
-    shape: Shape, branches: list[Branch], values: list[str | None], kind: str | None, without: frozenset[str]
+    shape: RegisterShape, branches: list[Branch], values: list[str | None], kind: str | None, without: frozenset[str]
 ) -> str:
     """CASE over the branches; neighbours that differ only in the state they come from become one."""
     merged: list[tuple[Register | None, list[int], str, str | None]] = []

@@ -103,7 +103,7 @@ def _join(query: Several, join: exp.Join) -> Iterator[Problem]:
         yield Problem(at, "bad-from", "NATURAL JOIN is not supported: every table has the column part", "write ON")
     if (on := join.args.get("on")) is not None and on.find(exp.Query):
         yield Problem(
-            place(on)[0], "unsupported-expression", "a subquery cannot stand in a condition of a JOIN", _OWN_VIEW
+            place(on)[0], "unsupported-expression", "subqueries are not allowed in a condition of a JOIN", _OWN_VIEW
         )
 
 

@@ -56,7 +56,7 @@ def _made(view: QueryView, query: Several) -> Translation:
         what = f"strategy {view.strategy} is not possible: {why}"
         at = query.streams[0].bracket[0]
         raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
-    choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "asked for by strategy:")
+    choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "requested by strategy:")
     if unlike["last"] is not None:
         return Translation(taken.views, choice)  # which is better no counts tell yet
     stream = query.streams[0]

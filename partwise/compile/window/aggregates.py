@@ -25,7 +25,7 @@ def split(call: Call, rows: Rows) -> Split:
     if (most and not least <= len(args) <= most) or (not most and number is not None and len(args) != number):
         raise _bad(call, f"{name.upper()} takes another number of arguments")
     if call.star and name != "count":
-        raise _bad(call, f"* cannot stand in {name.upper()}")
+        raise _bad(call, f"* is not allowed in {name.upper()}")
     if call.distinct and name not in ("count", "min", "max", "bool_and", "bool_or"):
         raise _bad(call, f"{name.upper()}(DISTINCT ...) is not supported", "COUNT(DISTINCT x) is")
     where = rows.text(call.filter) if call.filter is not None else ""

@@ -32,7 +32,7 @@ COUNT = Cell("COUNT(*)", "SUM({0})", True, "n", "bigint")
 
 
 @dataclass
-class Tables:
+class HelperTables:
     """Which helper has which columns. `rolled` cells are added and subtracted, `merged` ones put together."""
 
     names: Names
@@ -90,9 +90,9 @@ def _incremental(plan: WindowPlan, *, rolling: bool) -> list[GeneratedView]:
     return [*views, final_view(plan, sql, tuple(each for each in optional if f"{each}[" in sql))]
 
 
-def _tables(plan: WindowPlan, rolling: bool) -> Tables:
+def _tables(plan: WindowPlan, rolling: bool) -> HelperTables:
     names = Names(key.name for key in plan.selection.keys)
-    tables = Tables(names, names.new("value"), names.new("frequency"))
+    tables = HelperTables(names, names.new("value"), names.new("frequency"))
     if rolling:
         tables.rolled[COUNT] = tables.names.new("n")
     for call in plan.selection.all_calls():
@@ -177,7 +177,7 @@ def _values_name(plan: WindowPlan, at: int) -> str:
     return f"{plan.view.name}__values" + (f"_{at + 1}" if at else "")
 
 
-def _values_pane(plan: WindowPlan, tables: Tables, at: int, value: str, where: str) -> GeneratedView:
+def _values_pane(plan: WindowPlan, tables: HelperTables, at: int, value: str, where: str) -> GeneratedView:
     items = [*named_keys(plan), f"{value} AS {tables.value}", f"COUNT(*) AS {tables.frequency}"]
     conditions = [conjunct(c) for c in (plan.where, where) if c]
     group = ", ".join([*(k.text for k in plan.selection.keys), value])
@@ -190,7 +190,7 @@ def _values_pane(plan: WindowPlan, tables: Tables, at: int, value: str, where: s
 # -- the view itself ------------------------------------------------------------------------------------
 
 
-def _flat_final(plan: WindowPlan, panes: str, tables: Tables) -> str:
+def _flat_final(plan: WindowPlan, panes: str, tables: HelperTables) -> str:
     def aggregate(call: Call) -> str:
         split = plan.split_of(call)
         return formula(split.final, [c.merge.format(quoted(tables.merged[c])) for c in split.cells])
@@ -202,7 +202,7 @@ def _flat_final(plan: WindowPlan, panes: str, tables: Tables) -> str:
     return query(items, source, "", group, having_clause(plan, aggregate, lambda key: quoted(key.name)))
 
 
-def _joined_final(plan: WindowPlan, merged_name: str, tables: Tables, keys: list[str]) -> str:
+def _joined_final(plan: WindowPlan, merged_name: str, tables: HelperTables, keys: list[str]) -> str:
     """One row per group from each helper, joined on the keys."""
     span = window(plan.panes, plan.per_slide).text("j")
     group = f"GROUP BY {', '.join(keys)}" if keys else ""
@@ -228,7 +228,7 @@ def _joined_final(plan: WindowPlan, merged_name: str, tables: Tables, keys: list
     return query(items, "\n".join(sources), having.replace("HAVING", "WHERE", 1), "")
 
 
-def _joined(plan: WindowPlan, tables: Tables, call: Call) -> str:
+def _joined(plan: WindowPlan, tables: HelperTables, call: Call) -> str:
     split = plan.split_of(call)
     if split.values is not None:
         at = list(tables.values).index((split.values.value, split.values.where))
@@ -240,7 +240,7 @@ def _joined(plan: WindowPlan, tables: Tables, call: Call) -> str:
     return formula(split.final, [f"m.{quoted(tables.merged[c])}" for c in split.cells])
 
 
-def _over(tables: Tables, values: Values) -> str:
+def _over(tables: HelperTables, values: Values) -> str:
     return tables.values[(values.value, values.where)][values.over]
 
 

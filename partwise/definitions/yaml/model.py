@@ -135,10 +135,9 @@ class CloseRule(_Strict):
     )
     marker: str | None = Field(
         None,
-        description="Complete when this file exists. `{part}` stands for the part, written without colons: "
-        "`2026-10-03T10-05`.",
+        description="Complete when this file exists. `{part}` is the part, written without colons: `2026-10-03T10-05`.",
     )
-    manual: bool | None = Field(None, description="Complete when someone says so: `partwise close SOURCE PART`.")
+    manual: bool | None = Field(None, description="Complete when you declare it: `partwise close SOURCE PART`.")
 
 
 class LateRule(_Strict):
@@ -248,7 +247,7 @@ class SourceDocument(_Strict):
     )
     columns: _Columns = Field(
         default_factory=dict,
-        description="Columns and their Spark types. Required with `files`; with `delta` the table itself says.",
+        description="Columns and their Spark types. Required with `files`; with `delta` the table declares them.",
         examples=[{"event_time": "timestamp", "loss": "double"}],
     )
     files: _Files | None = Field(
@@ -342,7 +341,7 @@ class ViewDocument(_Strict):
         "in which it came about (`pairs`).",
     )
     partial: bool = Field(
-        False, description="For windows: also show windows that are not complete yet, with a column that says so."
+        False, description="For windows: also show windows that are not complete yet, marked in a column."
     )
     updates: Literal["monotonic", "weakest", "weak", "strict"] | None = Field(
         None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from partwise.definitions.yaml.text import File, Node
+    from partwise.definitions.yaml.text import TextFile, YamlNode
 
 _ESCAPES = {"x": 3, "u": 5, "U": 9}
 
@@ -50,7 +50,7 @@ class Placed:
         return self.at(sum(len(text) + 1 for text in before) + max(0, column - 1))
 
 
-def placed(file: File, node: Node, text: str | None = None) -> Placed:
+def placed(file: TextFile, node: YamlNode, text: str | None = None) -> Placed:
     """The text of a node with its places. `text` may be a beginning of it."""
     offsets = _align(file.text, node)
     runs: list[tuple[int, int, int]] = []
@@ -63,7 +63,7 @@ def placed(file: File, node: Node, text: str | None = None) -> Placed:
     return Placed(node.text if text is None else text, file.name, tuple(runs) or ((0, *file.at(node.start)),))
 
 
-def _align(raw: str, node: Node) -> list[int]:
+def _align(raw: str, node: YamlNode) -> list[int]:
     """For each character of the value its offset in the file, and one more for its end.
 
     Characters that are not white space are the same in both texts and in the same order; white space

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from partwise.definitions.problems import Problem, Severity, did_you_mean, list_of
 from partwise.definitions.yaml.model import DOCUMENTS, INNER, Document
 from partwise.definitions.yaml.places import Place
-from partwise.definitions.yaml.text import File, Node
+from partwise.definitions.yaml.text import TextFile, YamlNode
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -31,16 +31,16 @@ _TAGS = {"text", "map", "list"}
 class Reporter:
     """Makes problems for one document of one file."""
 
-    def __init__(self, file: File, table: str | None = None) -> None:
+    def __init__(self, file: TextFile, table: str | None = None) -> None:
         self.file, self.table = file, table
 
     def __call__(
-        self, at: Node | int, code: str, message: str, hint: str = "", severity: Severity = "error"
+        self, at: YamlNode | int, code: str, message: str, hint: str = "", severity: Severity = "error"
     ) -> Problem:
         line, column = self.file.at(at if isinstance(at, int) else at.start)
         return Problem(self.file.name, line, column, code, message, hint, severity, self.table)
 
-    def place(self, node: Node) -> Place:
+    def place(self, node: YamlNode) -> Place:
         return Place(self.file.name, *self.file.at(node.start))
 
 
@@ -61,7 +61,7 @@ class Shaped:
     without: frozenset[str] = frozenset()
 
 
-def validate(kind: str, data: dict[str, Any], node: Node, report: Reporter) -> Shaped:
+def validate(kind: str, data: dict[str, Any], node: YamlNode, report: Reporter) -> Shaped:
     try:
         return Shaped(DOCUMENTS[kind].model_validate(data))
     except ValidationError as why:
@@ -76,7 +76,7 @@ def validate(kind: str, data: dict[str, Any], node: Node, report: Reporter) -> S
         return Shaped(None, problems, without)
 
 
-def _problem(kind: str, error: ErrorDetails, node: Node, report: Reporter) -> Problem:
+def _problem(kind: str, error: ErrorDetails, node: YamlNode, report: Reporter) -> Problem:
     path = tuple(step for step in error["loc"] if not (step in _TAGS and step != error["loc"][-1]))
     if path and path[-1] in _TAGS and len(path) > 1:
         path = path[:-1]

@@ -36,7 +36,7 @@ class YamlProblem(Exception):
 
 
 @dataclass(frozen=True)
-class File:
+class TextFile:
     """The text of a file, and lines and columns (from 1) of offsets in it."""
 
     name: str
@@ -53,7 +53,7 @@ class File:
 
 
 @dataclass(slots=True)
-class Node:
+class YamlNode:
     """A value of the document: `kind` is "text", "map" or "list"; `plain` is a text without quotes."""
 
     kind: str
@@ -62,16 +62,16 @@ class Node:
     text: str = ""
     style: str | None = None
     plain: bool = False
-    pairs: list[tuple[Node, Node]] = field(default_factory=list)
-    items: list[Node] = field(default_factory=list)
+    pairs: list[tuple[YamlNode, YamlNode]] = field(default_factory=list)
+    items: list[YamlNode] = field(default_factory=list)
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> YamlNode | None:
         return next((value for name, value in self.pairs if name.text == key), None)
 
-    def key(self, key: str) -> Node | None:
+    def key(self, key: str) -> YamlNode | None:
         return next((name for name, _ in self.pairs if name.text == key), None)
 
-    def walk(self, path: tuple[str | int, ...]) -> tuple[Node | None, Node]:
+    def walk(self, path: tuple[str | int, ...]) -> tuple[YamlNode | None, YamlNode]:
         """Key and value at a path, as far down as it exists."""
         key, node = None, self
         for step in path:
@@ -97,7 +97,7 @@ def document_at(text: str, line: int) -> str:
     return re.sub(r"\A---[ \t]*\n", "", found).strip("\n")
 
 
-def compose(text: str, offset: int = 0) -> list[Node]:
+def compose(text: str, offset: int = 0) -> list[YamlNode]:
     """The documents of one piece of text (normally one), with offsets counted from `offset`. Raises YamlProblem."""
     if len(text) > _LONGEST_FILE:
         raise YamlProblem("yaml-syntax", f"longer than {_LONGEST_FILE:,} characters", offset)
@@ -115,12 +115,12 @@ def compose(text: str, offset: int = 0) -> list[Node]:
         raise YamlProblem("yaml-syntax", f"this is not YAML ({type(why).__name__})", offset) from None
 
 
-def _compose(text: str, offset: int) -> list[Node]:
-    out: list[Node] = []
-    stack: list[tuple[Node, list[Node]]] = []
-    anchors: dict[str, Node] = {}
+def _compose(text: str, offset: int) -> list[YamlNode]:
+    out: list[YamlNode] = []
+    stack: list[tuple[YamlNode, list[YamlNode]]] = []
+    anchors: dict[str, YamlNode] = {}
     for event in yaml.parse(text, Loader=_LOADER):
-        node: Node | None = None
+        node: YamlNode | None = None
         start, end = offset + event.start_mark.index, offset + event.end_mark.index
         if isinstance(event, yaml.DocumentStartEvent):
             anchors = {}
@@ -132,12 +132,12 @@ def _compose(text: str, offset: int) -> list[Node]:
         elif isinstance(event, yaml.ScalarEvent):
             _no_tag(event, start, ("tag:yaml.org,2002:str", "!"))
             plain = not event.style and event.tag is None
-            node = Node("text", start, end, event.value.replace(_STAND_IN, _MARK), event.style, plain)
+            node = YamlNode("text", start, end, event.value.replace(_STAND_IN, _MARK), event.style, plain)
         elif isinstance(event, yaml.CollectionStartEvent):
             _no_tag(event, start, ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", "!"))
             if len(stack) >= _DEEPEST:
                 raise YamlProblem("yaml-syntax", f"nested more than {_DEEPEST} levels deep", start)
-            stack.append((Node("map" if isinstance(event, yaml.MappingStartEvent) else "list", start, end), []))
+            stack.append((YamlNode("map" if isinstance(event, yaml.MappingStartEvent) else "list", start, end), []))
         elif isinstance(event, yaml.CollectionEndEvent):
             node, parts = stack.pop()
             node.end = end
@@ -163,7 +163,7 @@ def _no_tag(event: Any, start: int, allowed: tuple[str, ...]) -> None:
 def _unreadable(text: str, offset: int, why: yaml.reader.ReaderError) -> YamlProblem:
     bad = re.search("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
     at = bad.start() if bad else 0
-    what = f"the character U+{ord(text[at]):04X} cannot stand in YAML" if bad else str(why.reason)
+    what = f"the character U+{ord(text[at]):04X} is not allowed in YAML" if bad else str(why.reason)
     return YamlProblem("yaml-syntax", what, offset + at, "remove it; is this a text file?")
 
 
@@ -190,12 +190,12 @@ _WORDS: dict[str, object] = {"": None, "~": None, "null": None, "Null": None, "N
 _WORDS |= {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
-def value(node: Node) -> Any:
+def value(node: YamlNode) -> Any:
     """Plain Python data. Raises YamlProblem for keys that are not text, and for alias bombs."""
     return _value(node, [_MOST_VALUES], 0)
 
 
-def _value(node: Node, budget: list[int], depth: int) -> Any:
+def _value(node: YamlNode, budget: list[int], depth: int) -> Any:
     budget[0] -= 1
     if budget[0] < 0 or depth > _DEEPEST:
         raise YamlProblem("yaml-syntax", "too many values; do anchors and aliases multiply here?", node.start)
@@ -215,7 +215,7 @@ def _value(node: Node, budget: list[int], depth: int) -> Any:
     return float(node.text) if _FLOAT.fullmatch(node.text) else node.text
 
 
-def duplicates(node: Node) -> Iterator[tuple[Node, Node]]:
+def duplicates(node: YamlNode) -> Iterator[tuple[YamlNode, YamlNode]]:
     """Keys that stand twice in one map: (first, again)."""
     todo, done = [node], set()
     while todo:
@@ -223,7 +223,7 @@ def duplicates(node: Node) -> Iterator[tuple[Node, Node]]:
         if id(at) in done:
             continue
         done.add(id(at))
-        seen: dict[str, Node] = {}
+        seen: dict[str, YamlNode] = {}
         for key, item in at.pairs:
             if key.kind == "text" and key.text in seen:
                 yield seen[key.text], key

@@ -23,7 +23,7 @@ from partwise.ledger.schema import catalog, generation, rebuild, revision, versi
 from partwise.parts import FOREVER, Parts
 
 _SOURCES = select(catalog.c.table).where(catalog.c.kind == "source")
-# Closing a part of a source by hand makes a revision, but no version. Time grows with the sequence, so that the last
+# Closing a part of a source manually makes a revision, but no version. Time grows with the sequence, so that the last
 # row by time is the last one by sequence.
 _SEQUENCE = text(
     "SELECT (SELECT seq FROM version WHERE at <= :m ORDER BY at DESC, seq DESC LIMIT 1), "
@@ -159,7 +159,7 @@ def existing_at(r: Reading, name: str, of_generation: int, seq: int) -> Parts:
 
 
 def _by_revisions(r: Reading, name: str, of_generation: int, seq: int) -> Parts:
-    """Of a table that has begun anew since: from its history alone."""
+    """Of a table that has begun again since: from its history alone."""
     row = r.on.execute(_GENERATION, {"t": name, "g": of_generation}).one_or_none()
     found = enumerate(r.on.execute(_THERE, {"t": name, "s": seq, "b": row.began_seq if row else 0}).scalars())
     runs = ([p for _, p in members] for _, members in groupby(found, key=lambda item: item[1] - item[0]))

@@ -148,7 +148,7 @@ def _due(r: Reading, graph: Graph, view: Table, since: float | None) -> Iterator
 
 
 def _affected(r: Reading, view: Table, since: float) -> Parts:
-    """Parts of a view that changes since a moment may have made due or computed."""
+    """Parts of a view that changes since a given time may have made due or computed."""
     found = Parts()
     for name in (*view.input_names, view.name):
         changed = Parts.single(*r.on.execute(_CHANGED, {"t": name, "since": since}).scalars())

@@ -105,7 +105,7 @@ class Pin:
 def pin(
     r: Reading, store: Catalog, held: Lease, now: float, asked: Parts | None, fingerprint: str | None, limit: int
 ) -> Pin | None:
-    """Pin a step of at most `limit` parts, or None if nothing that was asked for is due and ready."""
+    """Pin a step of at most `limit` parts, or None if nothing that was requested is due and ready."""
     check(r, held)
     graph = store.graph(r)
     if held.table not in graph.tables or fingerprint not in (None, graph[held.table].fingerprint):

@@ -50,7 +50,7 @@ _AT = select(version.c.at).where(version.c.seq <= bindparam("s")).order_by(versi
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """As-of reads work from this sequence, recorded at or before the moment `at`, on."""
+    """As-of reads work from this sequence, recorded at or before the time `at`, on."""
 
     seq: int
     at: float
@@ -63,7 +63,7 @@ def promised(r: Reading) -> Promise | None:
 
 
 def promise_from(w: Writing, moment: float) -> Promise:
-    """From now on nothing older than this moment is promised. A promise that was given up stays given up."""
+    """From now on nothing older than this time is promised. A promise that was given up stays given up."""
     before = promised(w)
     if before is not None and before.at >= moment:
         return before

@@ -63,7 +63,7 @@ _CHANGES = (
 @dataclass(frozen=True, slots=True)
 class TableStatus:
     """One table. `missing`, `stale`, `blocked` and `failed` count parts; of a source, `late` counts the rows that
-    have come for parts that existed already, and `quarantined` those that are set aside."""
+    have come for parts that existed already, and `quarantined` those that are quarantined."""
 
     table: Table
     parts: int
@@ -111,7 +111,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The newest change of a part since the moment asked for, and how many there were."""
+    """The newest change of a part since the time requested, and how many there were."""
 
     part: int
     revision: int

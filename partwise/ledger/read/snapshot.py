@@ -23,7 +23,7 @@ from partwise.tables import Graph
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The ledger at one moment, with the definitions that hold in it. `changes`: what is not taken over yet."""
+    """The ledger at one time, with the definitions that hold in it. `changes`: what is not taken over yet."""
 
     r: Reading
     graph: Graph

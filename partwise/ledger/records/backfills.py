@@ -68,7 +68,7 @@ class Backfill:
 
 
 class Over(Exception):
-    """The backfill to go on with has come to its end meanwhile."""
+    """The backfill to go on with has finished meanwhile."""
 
 
 class Overlaps(Exception):
@@ -121,7 +121,7 @@ def mark(w: Writing, graph: Graph, asked: Asked) -> None:
 def begin(
     w: Writing, graph: Graph, asked: Asked, downstream: bool, holder: str, dead: Callable[[str], bool]
 ) -> Backfill:
-    """Begin a backfill. Raises Overlaps while another one lives that asked for some of the same parts."""
+    """Begin a backfill. Raises Overlaps while another one lives that requested some of the same parts."""
     if other := overlapping(w, asked.scope, w.now, dead):
         raise Overlaps(other)
     mark(w, graph, asked)
@@ -144,7 +144,7 @@ def begin(
 def overlapping(
     r: Reading, scope: Mapping[str, Parts], now: float, dead: Callable[[str], bool], besides: int | None = None
 ) -> Backfill | None:
-    """A backfill that lives and asked for some of these parts; not the one whose number is `besides`."""
+    """A backfill that lives and requested some of these parts; not the one whose number is `besides`."""
     for other in unfinished(r):
         if (
             other.number != besides
@@ -218,7 +218,7 @@ def progress(r: Reading, graph: Graph, found: Backfill) -> dict[str, Done]:
 
 
 def still_asked(found: Backfill, done: Mapping[str, Done]) -> dict[str, Parts]:
-    """The parts that were asked for and are not done, by table. A backfill is finished when there are none.
+    """The parts that were requested and are not done, by table. A backfill is finished when there are none.
 
     What else is left waits for other stale parts: that is the next run's.
     """
@@ -227,7 +227,7 @@ def still_asked(found: Backfill, done: Mapping[str, Done]) -> dict[str, Parts]:
 
 
 def what_is_left(r: Reading, graph: Graph, found: Backfill) -> Asked:
-    """A backfill that was interrupted, as if somebody asked for what is left of it."""
+    """A backfill that was interrupted, as if somebody requested what is left of it."""
     done = progress(r, graph, found)
     mine = still_asked(found, done)
     left = {name: each.left - mine.get(name, Parts()) for name, each in done.items()}

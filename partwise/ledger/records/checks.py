@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Row, bindparam, delete, func, insert, select
 
-from partwise.checks.results import Checked, Kept, from_json, to_json
+from partwise.checks.results import Checked, KeptResults, from_json, to_json
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.schema import checked, decision, failure, held_file, part
 from partwise.ledger.write.commit import FAILURE_DROP
@@ -101,7 +101,7 @@ def let_go(w: Writing, table: str, parts: Iterable[int]) -> None:
 
 
 def accept(w: Writing, table: str, parts: Parts, who: str) -> Parts:
-    """Publish these parts as they failed their checks; returns those that had failed. Other content is checked anew."""
+    """Publish these parts as they failed their checks; returns those that had failed. Other content is checked again."""
     done = []
     for p in sorted(failed_parts(w, table)):
         row = w.on.execute(_ONE, {"t": table, "p": p}).one_or_none() if p in parts else None
@@ -134,12 +134,12 @@ def failed_parts(r: Reading, table: str) -> set[int]:
     return set(r.on.execute(_FAILED, {"t": table}).scalars())
 
 
-def kept(r: Reading, table: str, p: int) -> Kept | None:
+def kept(r: Reading, table: str, p: int) -> KeptResults | None:
     row = r.on.execute(_ONE, {"t": table, "p": p}).one_or_none()
     return None if row is None else _kept(row, decided(r, table, "accept").get(p))
 
 
-def newest(r: Reading, table: str, limit: int) -> list[Kept]:
+def newest(r: Reading, table: str, limit: int) -> list[KeptResults]:
     """What was found last: first what failed, then what was accepted or only warned about, then the newest parts."""
     order = func.instr("failed accepted warned passed", checked.c.outcome)
     if r.on.dialect.name == "postgresql":
@@ -160,9 +160,9 @@ def counts(r: Reading) -> dict[str, dict[str, int]]:
     return found
 
 
-def _kept(row: Row[tuple[object, ...]], accepted: Decision | None) -> Kept:
+def _kept(row: Row[tuple[object, ...]], accepted: Decision | None) -> KeptResults:
     mine = accepted if accepted is not None and accepted.digest == row.digest else None
-    return Kept(
+    return KeptResults(
         part=row.part,
         at=row.at,
         outcome=row.outcome,

@@ -121,7 +121,7 @@ def files_of(r: Reading, table: str) -> dict[str, TakenFile]:
 
 
 def expired_files(r: Reading, table: str, floor: int) -> list[str]:
-    """Names of files whose rows were all in parts below the floor, and of which nothing is set aside."""
+    """Names of files whose rows were all in parts below the floor, and of which nothing is quarantined."""
     aside = select(quarantine.c.file_id).where(quarantine.c.table == table)
     chosen = select(file.c.name).where(file.c.table == table, file.c.hi < floor, file.c.id.not_in(aside))
     return list(r.on.execute(chosen).scalars())
@@ -191,7 +191,7 @@ def quarantine_counts(r: Reading) -> dict[str, dict[str, int]]:
 
 
 def take_in(w: Writing, table: str, delivery: Delivery, swept: bool) -> None:
-    """Record a delivery. `swept`: no older attempt can be committed any more, so what it set aside may go."""
+    """Record a delivery. `swept`: no older attempt can be committed any more, so what it quarantined may go."""
     if delivery.files:
         w.on.execute(_FILE_DROP, [{"t": table, "n": f.name} for f in delivery.files])
         w.on.execute(_FILE_ADD, [{"table": table, "at": w.at, **f._asdict()} for f in delivery.files])
@@ -222,5 +222,5 @@ def _slices(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
 
 
 def forget_batch(w: Writing, table: str, batch: str) -> None:
-    """Rows that were set aside by a try that came to nothing."""
+    """Rows that were quarantined by a try that came to nothing."""
     w.on.execute(delete(quarantine).where(quarantine.c.table == table, quarantine.c.batch == batch, ~quarantine.c.kept))

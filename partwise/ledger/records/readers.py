@@ -29,7 +29,7 @@ _LEAVE = delete(reader).where(reader.c.id == bindparam("i"))
 
 
 class TooOld(Exception):
-    """What was asked for is older than what is kept."""
+    """What was requested is older than what is kept."""
 
     def __init__(self, given: Promise) -> None:
         super().__init__(f"reads reach back to sequence {given.seq}")
@@ -37,7 +37,7 @@ class TooOld(Exception):
 
 
 class NotYet(Exception):
-    """What was asked for lies ahead: nobody can know it yet."""
+    """What was requested lies ahead: nobody can know it yet."""
 
     def __init__(self, seq: int, at: float) -> None:
         super().__init__(f"the ledger is at sequence {seq}")

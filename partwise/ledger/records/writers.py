@@ -47,6 +47,6 @@ def writers(r: Reading, table: str, seqs: Collection[int]) -> dict[int, Writer]:
 
 
 def writer_at(r: Reading, table: str, at: float) -> Writer | None:
-    """Who wrote at exactly this moment."""
+    """Who wrote at exactly this time."""
     row = r.on.execute(_AT, {"t": table, "at": at}).first()
     return None if row is None else Writer(*row)

@@ -1,4 +1,4 @@
-"""Closing parts of a source by hand, and declaring parts that will never come."""
+"""Closing parts of a source manually, and declaring parts that will never come."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPEN = select(open_part.c.part, open_part.c.rows, open_part.c.digest).where(
 Adopt = Callable[[Ledger, Lease], object]
 
 
-class Refused(Exception):
+class ClosingRefused(Exception):
     """Why a part cannot be closed or declared empty; the message is meant for people."""
 
 
@@ -35,7 +35,7 @@ def close(
 ) -> Recorded:
     """Close parts with the rows that have arrived for them; without rows they close as empty parts."""
     span = Range(parts, parts) if isinstance(parts, int) else parts
-    return _record(ledger, name, span, "closed by hand", holder, now, adopt, rows_allowed=True)
+    return _record(ledger, name, span, "closed manually", holder, now, adopt, rows_allowed=True)
 
 
 def closable(ledger: Ledger, name: str, parts: Range) -> list[int]:
@@ -76,10 +76,10 @@ def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dic
     there = existing(r, table.name, parts.lo, parts.hi)
     if there.count == parts.size:
         each = "exists already" if parts.size == 1 else "exist already"
-        raise Refused(f"{table.name}[{parts_text(there, table.length)}] {each}; nothing was changed.")
+        raise ClosingRefused(f"{table.name}[{parts_text(there, table.length)}] {each}; nothing was changed.")
     floor = settled(r, table.name).floor
     if floor is not None and parts.lo < floor:
-        raise Refused(
+        raise ClosingRefused(
             f"{table.name}[{range_text(parts, table.length)}] is expired: "
             f"the first part that is kept is {part_text(floor, table.length)}."
         )
@@ -88,7 +88,7 @@ def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dic
     if opened and not rows_allowed:
         some = Parts.single(*opened)
         first = part_text(some.first, table.length)
-        raise Refused(
+        raise ClosingRefused(
             f"Rows have arrived for {table.name}[{parts_text(some, table.length)}], so it is not empty. "
             f"`partwise close {table.name} {first}` closes it with its rows."
         )

@@ -237,7 +237,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
 
 
 def _closed_meanwhile(w: Writing, entry: Entry) -> Entry:
-    """An orphan may bring rows for parts that were closed by hand after its writer looked: they are late rows."""
+    """An orphan may bring rows for parts that were closed manually after its writer looked: they are late rows."""
     there = existing(w, entry.table, min(entry.open), max(entry.open))
     closed = {p: c for p, c in entry.open.items() if p in there}
     if not closed:
@@ -261,7 +261,7 @@ def _set_open(w: Writing, entry: Entry) -> None:
 def _is_foreign(w: Writing, view: Table, now: Settled, entry: Entry) -> bool:
     """Whether the entry built parts by a definition replaced meanwhile, and by today's they would not exist.
 
-    They cannot be made undone in place, since readers see them: the view begins anew.
+    They cannot be made undone in place, since readers see them: the view begins again.
     """
     if w.on.execute(_FINGERPRINT, {"t": view.name}).scalar() == entry.fingerprint:
         return False

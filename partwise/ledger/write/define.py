@@ -83,11 +83,11 @@ def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Change
 
 
 def _restarts(facts: PartsToCome, old: Table, new: Table, row: Any) -> bool:
-    """Whether the table has to begin anew: other part numbers, another first part, or existing parts
+    """Whether the table has to begin again: other part numbers, another first part, or existing parts
     that the new definition could not build because they would read what does not exist. For a table that was retired
     the old definition is as good as another one: what it read may have changed and gone since.
 
-    Whatever is computed from such a table begins anew as well: some of its parts may have lost
+    Whatever is computed from such a table begins again as well: some of its parts may have lost
     what they were computed from. A change of the query alone never does this.
     """
     start = row.start
@@ -223,7 +223,7 @@ def _begin(w: Writing, view: Table, keep_start: bool = False) -> None:
 
 
 def request(w: Writing, graph: Graph, table: str, parts: Parts) -> Parts:
-    """Mark parts that exist or are due already as asked for by someone; returns those that could be marked."""
+    """Mark parts that exist or are due already as requested by someone; returns those that could be marked."""
     view, now = graph[table], settled(w, table)
     waiting = Parts.of(*((row.lo, row.hi) for row in due_rows(w, table)))
     asked = (existing(w, table) | waiting) & parts.within(frozen_below(w, view, now), FOREVER)

@@ -21,7 +21,7 @@ class Keys:
 
 
 def bundles(site: Site) -> str:
-    """Definitions become DAGs through our bundle; those in `dags/` of the workspace are written by hand.
+    """Definitions become DAGs through our bundle; those in `dags/` of the workspace are written manually.
 
     The project's own read the tables of the example: elsewhere they would only fail.
     """

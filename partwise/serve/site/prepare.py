@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from partwise.serve import postgres
+from partwise.serve import postgres, postgres_system
 from partwise.serve.site.environment import Keys
 from partwise.serve.site.keys import keys_of, write_private
 from partwise.serve.site.site import Site
@@ -17,13 +17,13 @@ from partwise.settings import FILE, SERVED, read_settings
 from partwise.workspace import Workspace, open_workspace
 
 
-def open_site(site: Site) -> tuple[Site, Keys, postgres.Postgres]:
+def open_site(site: Site) -> tuple[Site, Keys, postgres.Postgres | postgres_system.SystemPostgres]:
     """The site with its databases running; if it cannot be opened, nothing is left running. Raises CannotServe."""
     site.state.mkdir(parents=True, exist_ok=True)
     (site.state / ".gitignore").write_text("*\n")
     (site.state / "airflow").mkdir(mode=0o700, exist_ok=True)
     keys = keys_of(site.state)  # people edit these files: what is wrong there is told before anything runs
-    server = postgres.start(postgres.folder_of(site.workspace))
+    server = postgres_system.named() or postgres.start(postgres.folder_of(site.workspace))
     try:
         server.databases(postgres.AIRFLOW, postgres.LEDGER)
         ledger = own_ledger(site.workspace) or server.url(postgres.LEDGER)
@@ -74,13 +74,13 @@ def needs_migration(url: str) -> bool:
 
 
 def stamp(url: str) -> None:
-    from sqlalchemy import text
+    from sqlalchemy import make_url, text
 
     from partwise.ledger.database import Database
 
     database = Database(url)
     with database.engine.connect() as on, on.begin():
-        on.execute(text(f"COMMENT ON DATABASE \"{postgres.AIRFLOW}\" IS '{_installed()}'"))
+        on.execute(text(f"COMMENT ON DATABASE \"{make_url(url).database}\" IS '{_installed()}'"))
     database.close()
 
 

@@ -43,7 +43,7 @@ class Site:
     spark_steps: int = 2  # at the same time, until people choose another number in Airflow
     ledger_url: str = ""
     airflow_url: str = ""  # SQLAlchemy URL of Airflow's database
-    dags: Path | None = None  # DAGs written by hand, beside those of the definitions
+    dags: Path | None = None  # DAGs of your own, beside those of the definitions
     java_home: str | None = None
     code: Path = CODE
     python: str = field(default=sys.executable)

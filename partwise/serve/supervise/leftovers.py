@@ -39,7 +39,7 @@ def alone(state: Path) -> Iterator[None]:
 
 
 def note(state: Path, pids: Mapping[str, int]) -> None:
-    """What runs, with the moment each was started: a number alone may belong to somebody else later on."""
+    """What runs, with the time each was started: a number alone may belong to somebody else later on."""
     found = {}
     for name, pid in pids.items():
         try:

@@ -71,10 +71,10 @@ class PlanBackfill(BaseOperator):
                         begun = backfills.go_on(w, graph, before.number, holder, is_dead)
                 except Over:
                     number = before.number if before is not None else form["resume"]
-                    raise AirflowFailException(f"Backfill {number} has come to its end meanwhile.") from None
+                    raise AirflowFailException(f"Backfill {number} has finished meanwhile.") from None
                 except Overlaps as why:
                     other = why.other.text(graph)
-                    raise AirflowFailException(f"{other} is at work on some of these parts; wait for it.") from None
+                    raise AirflowFailException(f"{other} is working on some of these parts; wait for it.") from None
             tables = [*begun.asked, *asked.scope, *follows]
             return {"number": begun.number, "waves": waves(graph, tables, self.depth)}
 
@@ -103,7 +103,7 @@ def _interrupted(ledger: Ledger, number: int) -> Backfill:
     with ledger.database.reading() as r:
         found = next((each for each in backfills.unfinished(r) if each.number == number), None)
     if found is None:
-        raise AirflowFailException(f"There is no backfill {number} that could go on.")
+        raise AirflowFailException(f"There is no unfinished backfill {number}.")
     return found
 
 
@@ -120,7 +120,7 @@ def plan_lines(graph: Graph, asked: Asked, follows: Mapping[str, Parts]) -> list
     rows = [("table", "parts", "", "why")]
     for name in (n for n in graph.order if n in asked.scope):
         parts = asked.scope[name]
-        why = "asked for" if name in asked.requested else "needed first"
+        why = "requested" if name in asked.requested else "needed first"
         rows.append((name, parts_text(parts, graph[name].length), str(parts.count), why))
     for name in (n for n in graph.order if n in follows):
         parts = follows[name]
@@ -170,7 +170,7 @@ class ReportBackfill(BaseOperator):
             left = {} if found is None else backfills.still_asked(found, done)
             with ledger.database.writing(time.time()) as w:
                 backfills.finish(w, planned["number"], done=not left)
-        rows = [("table", "recomputed", "changed", "unchanged", "left")]
+        rows: list[tuple[str, ...]] = [("table", "recomputed", "changed", "unchanged", "left")]
         rows += [(n, *(str(p.count) for p in (d.recomputed, d.changed, d.unchanged, d.left))) for n, d in done.items()]
         for line in aligned(rows):
             self.log.info("%s", line)
@@ -237,9 +237,9 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
             "resume": Param(
                 None,
                 type=["null", "integer"],
-                description="Goes on with the backfill of this number; all else is its own",
+                description="Continue the backfill of this number; the other fields are ignored",
             ),
-            "dry_run": Param(False, type="boolean", title="Dry run", description="Only says what would be done"),
+            "dry_run": Param(False, type="boolean", title="Dry run", description="Only show what would be done"),
         },
     ) as dag:
         last: Any = PlanBackfill(task_id="plan", workspace=workspace, depth=depth, **LEDGER_RETRIES)

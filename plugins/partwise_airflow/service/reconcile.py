@@ -2,7 +2,7 @@
 
 Definitions are taken over, leases of dead runs are freed and their commits adopted, and views with ready parts are
 announced, unless a run of theirs is queued or running or somebody writes one of their tables. A run that somebody
-asked for and that waits for parts keeps nobody from working.
+requested and that waits for parts keeps nobody from working.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Reconcile(BaseOperator):
         with ledger_at(self.workspace, take_over=True) as (workspace, ledger):
             found = free_dead(ledger, workspace.warehouse, who(), time.time())
             for table, holder in found.freed.items():
-                self.log.warning("%s was held by %s, which is dead: freed", table, holder)
+                self.log.warning("the lease of %s belonged to %s, which is dead: released", table, holder)
             for table, count in found.adopted.items():
                 self.log.warning("%s: %s commits that the ledger did not know were adopted", table, count)
             keys = tell_again(ledger, set(workspace.definitions(ledger).usable), lambda view: live_runs(context, view))

@@ -1,6 +1,6 @@
 """Every night: completes the ledger, applies `keep`, merges small files of old parts, and audits the ledger.
 
-Each task is a command that can be run by hand as well, beside everything else: they write tables as steps do.
+Each task is a command that can be run manually as well, beside everything else: they write tables as steps do.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Notes:
             if why := reason_of(dag_run) or (None if dag_run.note else asked_for(dag_run)):
                 dag_run.note = why
         except Exception:  # a run without a note is a run all the same; the scheduler must go on
-            log.exception("the reason of %s could not be noted", getattr(dag_run, "run_id", "a run"))
+            log.exception("could not record the reason of %s", getattr(dag_run, "run_id", "a run"))
 
 
 def reason_of(dag_run: Any) -> str | None:
@@ -41,4 +41,4 @@ def asked_for(dag_run: Any) -> str | None:
     if not by_hand(dag_run) or "partwise" not in dag_run.dag.tags:
         return None  # nor are the runs of other people's DAGs our business
     part = str((dag_run.conf or {}).get("part") or dag_run.partition_key or "").strip()
-    return f"{part} was asked for"[:200] if part else None
+    return f"{part} was requested"[:200] if part else None

@@ -1,4 +1,4 @@
-"""What somebody asks for by hand: parts of a view are computed even if nothing has changed."""
+"""Manual requests: parts of a view are computed even if nothing has changed."""
 
 from __future__ import annotations
 

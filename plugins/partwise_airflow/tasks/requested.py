@@ -10,7 +10,7 @@ from partwise.parts import parse_range, range_text
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedParts:
     """`parts` as text, None for whatever is due. `requested`: by a person, so it is computed even if it is fine."""
 
     parts: str | None
@@ -23,13 +23,13 @@ class Asked:
         return range_text(same_time(parse_range(self.parts, length), length, other), other)
 
 
-def asked_of(context: Any) -> Asked:
+def asked_of(context: Any) -> RequestedParts:
     run = context["dag_run"]
     typed = (run.conf or {}).get("part") or context["params"].get("part")
     if typed and str(typed).strip():
-        return Asked(str(typed).strip(), requested=True)
+        return RequestedParts(str(typed).strip(), requested=True)
     key = run.partition_key
-    return Asked(key or None, requested=bool(key) and by_hand(run))
+    return RequestedParts(key or None, requested=bool(key) and by_hand(run))
 
 
 def by_hand(run: Any) -> bool:

@@ -27,7 +27,7 @@ class PartsSensor(BaseSensorOperator):
     Among the rendered fields of a run `waits` says what is missing.
     """
 
-    template_fields = ("table", "parts", "waits")
+    template_fields: tuple[str, ...] = ("table", "parts", "waits")
     ui_color = "#e3dcf0"
 
     def __init__(
@@ -96,7 +96,9 @@ class RequiredParts(PartsSensor):
     requires. If another run has done it already, this one ends here. Whoever asks for a part waits for what it requires.
     """
 
-    template_fields = ()  # what is rendered is stored, by a call of the API: only where somebody may wait and look
+    template_fields: tuple[
+        str, ...
+    ] = ()  # what is rendered is stored, by a call of the API: only where somebody may wait and look
 
     def __init__(self, *, table: str, **kwargs: Any) -> None:
         super().__init__(table=table, parts="", required_by=True, **kwargs)
@@ -129,7 +131,7 @@ class RequiredParts(PartsSensor):
             if not ready:
                 with ledger.database.writing(time.time()) as w:
                     forget(w, self.table, None)
-                raise AirflowSkipException(f"{self.table}: nothing of it is due and ready; another run was quicker")
+                raise AirflowSkipException(f"{self.table}: nothing of it is due and ready; another run was faster")
         told = [f"{name}[{parts_text(parts, graph[name].length)}]" for name, parts in ready.items()]
         self.log.info("%s: everything that is required exists", ", ".join(told))
         return ", ".join(told)

@@ -27,7 +27,7 @@ from partwise.parts import parse_range
 from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
 from partwise_airflow.tasks.request import request
-from partwise_airflow.tasks.requested import Asked, asked_of
+from partwise_airflow.tasks.requested import RequestedParts, asked_of
 
 log = logging.getLogger(__name__)
 
@@ -83,24 +83,24 @@ class SparkStep(PySparkOperator):
         if report.get("quiet"):
             # Nothing to tell: no process is started for that. Whoever skips other tasks has to keep the report itself.
             context["ti"].xcom_push("return_value", report)
-            raise DownstreamTasksSkipped(tasks=["announce"])
+            raise DownstreamTasksSkipped(tasks=["announce"])  # type: ignore[no-untyped-call]
         return report
 
     def on_kill(self) -> None:
         let_go(self.op_kwargs)
 
 
-def requested(workspace: str | None, view: str, asked: Asked) -> None:
-    """Before the first step of a run: what somebody asked for is marked."""
+def requested(workspace: str | None, view: str, asked: RequestedParts) -> None:
+    """Before the first step of a run: what somebody requested is marked."""
     if asked.requested and asked.parts is not None:
         with ledger_at(workspace, take_over=True) as (_, ledger):
             request(ledger, view, asked.parts)
 
 
-def computed(workspace: str | None, view: str, asked: Asked) -> None:
-    """After the last step of a run: raises, to be tried again, if what somebody asked for still waits for something.
+def computed(workspace: str | None, view: str, asked: RequestedParts) -> None:
+    """After the last step of a run: raises, to be tried again, if what somebody requested still waits for something.
 
-    The sensor saw that what it requires exists; part of that may be about to be computed anew.
+    The sensor saw that what it requires exists; part of that may be about to be computed again.
     """
     if asked.requested and asked.parts is not None:
         with ledger_at(workspace) as (_, ledger):
@@ -138,10 +138,10 @@ def by(context: Any) -> dict[str, Any]:
     return {"dag": ti.dag_id, "run": context["run_id"], "task": ti.task_id, "map_index": mapped}
 
 
-def step_of(task: Any, asked: Asked, context: Any, ends: str | None = None) -> str:
+def step_of(task: Any, asked: RequestedParts, context: Any, ends: str | None = None) -> str:
     """The step as JSON. Helpers always compute whatever is due.
 
-    The first step of a run that nobody asked for begins it: the run takes what is due from then on. The last one may
+    The first step of a run that nobody requested begins it: the run takes what is due from then on. The last one may
     end it, if it can skip the task that `ends` it.
     """
     step = {"workspace": task.workspace, "table": task.table, "parts": asked.of(task.view_length, task.length)}

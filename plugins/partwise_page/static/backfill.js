@@ -7,7 +7,7 @@ import { duration, plural } from "./time.js";
 const EVERY = 2000;
 const PATIENCE = 30;
 const OVER = { success: ["fresh", "finished"], failed: ["failed", "failed"] };
-const WORDS = { "asked for": "is recomputed", "needed first": "is needed first", follows: "follows, where what it reads changes" };
+const WORDS = { "requested": "is recomputed", "needed first": "is needed first", follows: "follows, where what it reads changes" };
 
 export function backfillForm(table, range, wanted) {
   const result = make("div.plan");
@@ -51,7 +51,7 @@ function shown(found, rights, go) {
     rights.backfill
       ? make("p", {}, make("button.primary", { onclick: (event) => { event.preventDefault(); event.target.disabled = true; go(); } },
           `Backfill ${plural(found.parts, "part")}`))
-      : make("p.quiet", {}, "You may look, but not start runs of this view."),
+      : make("p.quiet", {}, "You have read-only access to this view."),
   ];
 }
 

@@ -11,6 +11,7 @@ import { followZone, local, partText, plural, stretch, utc, zoneName } from "./t
 const EVERY = 5000;
 const LONGEST = 50 * 365 * 86400;
 
+/** @type {Record<string, any>} */
 const state = { view: "heat", since: null, helpers: false, ...fromLink() };
 let shown = null; // [begin, end] in seconds, or null for the newest parts
 let known = ""; // what the open view was made from

@@ -162,7 +162,7 @@ function mark(on, word, left, top, wide, high) {
   on.stroke();
 }
 
-// The content changed since the chosen moment, whatever the state is now.
+// The content changed since the chosen time, whatever the state is now.
 function drawChange(on, word, left, top, wide, high, narrow = false) {
   on.fillStyle = markOn(word);
   on.beginPath();

@@ -1,6 +1,8 @@
 // Times for people, in the zone that they chose in Airflow, else in the browser's; UTC where exactness matters.
 const KEY = "timezone"; // of Airflow's choice in localStorage, which this frame shares with it
+/** @type {Intl.DateTimeFormatOptions} */
 const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+/** @type {Record<string, Intl.DateTimeFormatOptions>} */
 const SHAPES = {
   day: { month: "short", day: "numeric" },
   clock: CLOCK,
@@ -12,6 +14,9 @@ const SHAPES = {
 let zone = null;
 let formats = {};
 let fields = null;
+
+/** @type {[number, string][]} */
+const UNITS = [[604800, "week"], [86400, "day"], [3600, "hour"], [60, "minute"]];
 
 function use(name) {
   zone = name;
@@ -56,7 +61,7 @@ export const utc = (seconds) => `${new Date(seconds * 1000).toISOString().slice(
 export function ago(seconds, now = Date.now() / 1000) {
   const past = now - seconds;
   if (past < 0) return "just now";
-  for (const [length, word] of [[86400, "day"], [3600, "hour"], [60, "minute"]]) {
+  for (const [length, word] of UNITS.slice(1)) {
     const count = Math.floor(past / length);
     if (count >= 1) return `${count} ${word}${count > 1 ? "s" : ""} ago`;
   }
@@ -64,7 +69,7 @@ export function ago(seconds, now = Date.now() / 1000) {
 }
 
 export function length(seconds) {
-  for (const [unit, word] of [[604800, "week"], [86400, "day"], [3600, "hour"], [60, "minute"]]) {
+  for (const [unit, word] of UNITS) {
     if (seconds % unit === 0) return plural(seconds / unit, word);
   }
   return plural(seconds, "second");
@@ -90,7 +95,7 @@ export function parseUtc(text) {
   const match = /^(\d{4,})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text.trim());
   if (!match) return null;
   const [, y, m, d, h = 0, min = 0, s = 0] = match;
-  return Date.UTC(+y, m - 1, +d, +h, +min, +s) / 1000;
+  return Date.UTC(+y, +m - 1, +d, +h, +min, +s) / 1000;
 }
 
 // What clocks show at a moment, counted in seconds as if it were UTC.

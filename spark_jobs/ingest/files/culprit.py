@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
-from spark_jobs.ingest.files.links import Linked
+from spark_jobs.ingest.files.links import LinkedFiles
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, message_of
 
 _NAMED = re.compile(r"/(\d+)\.(?:csv|json|parquet)")
@@ -25,7 +25,7 @@ class FileFailed(Exception):
         self.name, self.message = name, message
 
 
-def culprit(reader: Reader, links: Linked, ids: Mapping[int, Found], why: Exception) -> Exception:
+def culprit(reader: Reader, links: LinkedFiles, ids: Mapping[int, FoundFile], why: Exception) -> Exception:
     """What to raise instead of `why`: FileFailed with the file, if one can be found that fails alone."""
     if is_infrastructure(why):
         return why
@@ -37,7 +37,7 @@ def culprit(reader: Reader, links: Linked, ids: Mapping[int, Found], why: Except
     return _alone(reader, links, ids) or why
 
 
-def _alone(reader: Reader, links: Linked, ids: Mapping[int, Found]) -> FileFailed | None:
+def _alone(reader: Reader, links: LinkedFiles, ids: Mapping[int, FoundFile]) -> FileFailed | None:
     """Halves of the files of a layout are read until one file is left: a few jobs, however many files there are."""
     for layout in filter(lambda layout: layout.has_rows, links.folders):
         numbers = [number for number, (of, _) in links.paths.items() if of == layout]
@@ -53,7 +53,7 @@ def _alone(reader: Reader, links: Linked, ids: Mapping[int, Found]) -> FileFaile
     return None
 
 
-def _fails(reader: Reader, links: Linked, numbers: Sequence[int]) -> str | None:
+def _fails(reader: Reader, links: LinkedFiles, numbers: Sequence[int]) -> str | None:
     """What Spark says if it reads these files to the end, and nothing else; None if it can."""
     layout, _ = links.paths[numbers[0]]
     try:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise.object_store import is_s3
-from partwise.sources.files import Format, Look, braces, format_of, fresh, growing, set_apart, unfinished
+from partwise.sources.files import Format, ListedFile, braces, format_of, fresh, growing, set_apart, unfinished
 from partwise.workspace import Workspace
 from spark_jobs.ingest.files import in_store
 from spark_jobs.ingest.files.quoted import NeverClosed, Quotes, line_breaks_in
@@ -35,20 +35,20 @@ NANOS = "timestamp[ns"
 SETTLE = 0.5
 
 
-class BadFile(Exception):
+class RefusedFile(Exception):
     """Why a file is not taken; the message is meant for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file that may be loaded. `layout` are its columns with their types where the format has some."""
 
-    look: Look
+    look: ListedFile
     path: str
     hash: str
     format: Format
     layout: tuple[tuple[str, str], ...]
-    broken: bool = False  # CSV with line breaks inside of quotation marks
+    broken: bool = False  # CSV with line breaks inside quotation marks
     copy: object = None  # what keeps `path` alive, if that is a copy of an object in a store
 
     @property
@@ -78,7 +78,7 @@ def matches(workspace: Workspace, pattern: str) -> dict[str, str]:
     if is_s3(located):
         return in_store.matches(located)
     if "://" in located:
-        raise BadFile(
+        raise RefusedFile(
             f"{pattern}: files are loaded from folders and from s3://; mount this store, or give it as delta:"
         )
     root = str(workspace.folder.absolute())
@@ -92,7 +92,7 @@ def matches(workspace: Workspace, pattern: str) -> dict[str, str]:
     return {name if inside else path: path for name, path in paths.items() if os.path.isfile(path)}
 
 
-def look(paths: Mapping[str, str]) -> dict[str, Look]:
+def look(paths: Mapping[str, str]) -> dict[str, ListedFile]:
     found = in_store.looks({name: path for name, path in paths.items() if is_s3(path)})
     for name, path in paths.items():
         if is_s3(path):
@@ -101,11 +101,11 @@ def look(paths: Mapping[str, str]) -> dict[str, Look]:
             stat = os.stat(path)
         except FileNotFoundError:
             continue
-        found[name] = Look(name, stat.st_size, stat.st_mtime_ns)
+        found[name] = ListedFile(name, stat.st_size, stat.st_mtime_ns)
     return found
 
 
-def settled(paths: Mapping[str, str], looks: Mapping[str, Look], settle: float) -> frozenset[str]:
+def settled(paths: Mapping[str, str], looks: Mapping[str, ListedFile], settle: float) -> frozenset[str]:
     """Names of files that are still being written: young ones are looked at again after a moment."""
     young = fresh((seen for name, seen in looks.items() if not is_s3(paths[name])), settle, time.time())
     if not young:
@@ -114,11 +114,11 @@ def settled(paths: Mapping[str, str], looks: Mapping[str, Look], settle: float) 
     return growing(young, look({f.name: paths[f.name] for f in young}))
 
 
-def look_into(path: str, seen: Look) -> Found:
+def look_into(path: str, seen: ListedFile) -> FoundFile:
     """Raises BadFile."""
     kind = format_of(seen.name)
     if kind is None:
-        raise BadFile(
+        raise RefusedFile(
             "the ending of its name is none of .csv, .json, .jsonl, .ndjson (each also with .gz) and .parquet"
         )
     copy = None
@@ -136,7 +136,7 @@ def look_into(path: str, seen: Look) -> Found:
         layout = _json_columns(head)
     else:
         layout = _parquet_columns(path)
-    return Found(seen, path, digest, kind, layout, broken, copy)
+    return FoundFile(seen, path, digest, kind, layout, broken, copy)
 
 
 def _read(path: str, packed: bool, quotes: Quotes | None, utf8: Utf8 | None) -> tuple[str, bytes]:
@@ -156,7 +156,7 @@ def _read(path: str, packed: bool, quotes: Quotes | None, utf8: Utf8 | None) -> 
             if utf8 is not None:
                 utf8.see(text)
     if unpack is not None and not unpack.eof:
-        raise BadFile("the compressed file is cut off")
+        raise RefusedFile("the compressed file is cut off")
     if utf8 is not None:
         utf8.end()
     return hasher.hexdigest(), head
@@ -172,7 +172,7 @@ def _unpack(unpack: Any, chunk: bytes) -> tuple[bytes, Any]:
             out += unpack.decompress(chunk)
             chunk = unpack.unused_data
     except zlib.error as why:
-        raise BadFile(f"the compressed file is damaged: {why}") from None
+        raise RefusedFile(f"the compressed file is damaged: {why}") from None
     return out, unpack
 
 
@@ -190,7 +190,7 @@ class Utf8:
         except UnicodeDecodeError as why:
             # Its places count from the bytes that were waiting.
             at, line = self._bytes - waiting + why.start, self._lines + why.object[: why.start].count(b"\n") + 1
-            raise BadFile(
+            raise RefusedFile(
                 f"it is not UTF-8: byte 0x{why.object[why.start]:02x} at position {at:,} (line {line:,}); "
                 "save it as UTF-8, for example with `iconv -f latin1 -t utf-8`"
             ) from None
@@ -206,7 +206,7 @@ def line_breaks(path: str, packed: bool) -> bool:
     try:
         return line_breaks_in(path, packed)
     except NeverClosed as why:
-        raise BadFile(str(why)) from None
+        raise RefusedFile(str(why)) from None
 
 
 def _csv_columns(head: bytes) -> tuple[tuple[str, str], ...]:
@@ -232,13 +232,13 @@ def _json_columns(head: bytes) -> tuple[tuple[str, str], ...]:
             some = True
             names.update(dict.fromkeys(found))
     if lines and not some:
-        raise BadFile("none of its first lines is a JSON object; JSON files have one object a line")
+        raise RefusedFile("none of its first lines is a JSON object; JSON files have one object a line")
     return tuple((name, "json") for name in names)
 
 
 def _parquet_columns(path: str) -> tuple[tuple[str, str], ...]:
     """Times are kept as 96 bits by old writers, which Arrow calls nanoseconds as well, but Spark reads only those."""
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
         stored = pq.read_metadata(Path(path)).schema
@@ -246,7 +246,7 @@ def _parquet_columns(path: str) -> tuple[tuple[str, str], ...]:
         counted = {leaf.path.partition(".")[0] for leaf in leaves if "nanoseconds" in str(leaf.logical_type)}
         schema = stored.to_arrow_schema()
     except Exception as why:
-        raise BadFile(f"it is not a whole Parquet file: {why}") from None
+        raise RefusedFile(f"it is not a whole Parquet file: {why}") from None
     return tuple(
         (field.name, str(field.type) if field.name in counted else str(field.type).replace(NANOS, "timestamp[int96"))
         for field in schema

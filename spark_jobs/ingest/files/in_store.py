@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO
 
 from partwise import object_store
-from partwise.sources.files import Look, set_apart
+from partwise.sources.files import ListedFile, set_apart
 from partwise.storage.remote import Bucket, Object
 
 _MAGIC = re.compile(r"[*?[]")
@@ -75,7 +75,7 @@ def _letters(piece: str) -> Iterator[str]:
         at += 1
 
 
-def looks(paths: Mapping[str, str]) -> dict[str, Look]:
+def looks(paths: Mapping[str, str]) -> dict[str, ListedFile]:
     """Each folder is listed once, whatever number of its files is meant."""
     folders: dict[str, dict[str, str]] = {}
     for name, url in paths.items():
@@ -84,8 +84,8 @@ def looks(paths: Mapping[str, str]) -> dict[str, Look]:
     found = {}
     for folder, names in folders.items():
         for each in Bucket(folder).inside("")[1]:
-            if (name := names.get(each.name)) is not None:
-                found[name] = Look(name, each.size, mark(each))
+            if (known := names.get(each.name)) is not None:
+                found[known] = ListedFile(known, each.size, mark(each))
     return found
 
 
@@ -96,7 +96,7 @@ def mark(found: Object) -> int:
     return int(found.changed.timestamp()) * _SECOND + int.from_bytes(digest, "big") % _SECOND
 
 
-def fetched(url: str, seen: Look) -> IO[bytes]:
+def fetched(url: str, seen: ListedFile) -> IO[bytes]:
     """A local copy, which is gone when nobody holds it. Raises FileNotFoundError if the object is another one by now."""
     folder, _, name = url.rpartition("/")
     copy = tempfile.NamedTemporaryFile(prefix="partwise-", suffix=f"-{len(name)}")  # noqa: SIM115

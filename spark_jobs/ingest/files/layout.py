@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from partwise.definitions.problems import did_you_mean
 from partwise.sql.types.declared import NUMBERS, base
-from spark_jobs.ingest.files.find import NANOS, BadFile, Found
+from spark_jobs.ingest.files.find import NANOS, FoundFile, RefusedFile
 
 #: Types that are read as text: Spark takes `10:05` for today and `2026` for the first of January.
 TIMES = frozenset({"timestamp", "timestamp_ltz", "timestamp_ntz", "date"})
@@ -37,20 +37,20 @@ class Layout:
         return bool(self.columns) or self.format == "json"
 
 
-def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Layout:
+def layout_of(found: FoundFile, columns: Mapping[str, str], time: str | None) -> Layout:
     """Raises BadFile if a declared column is missing or cannot be what is declared."""
     have = {name.lower(): kind for name, kind in found.layout}
     names = [name.lower() for name, _ in found.layout]
     if found.format != "json" and not found.layout:
         if found.format == "csv" and found.look.size == 0:
             return Layout("csv", ())  # an empty file has no rows, and nothing is wrong with it
-        raise BadFile("it has no header" if found.format == "csv" else "it has no columns")
+        raise RefusedFile("it has no header" if found.format == "csv" else "it has no columns")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice and found.format != "json":
-        raise BadFile(f"the column {twice[0]} is there twice")
+        raise RefusedFile(f"the column {twice[0]} is there twice")
     if found.format == "json":
         if time is not None and found.layout and time.lower() not in have:
-            raise BadFile(f"none of its first rows has {time}, the event time; they have {', '.join(sorted(have))}")
+            raise RefusedFile(f"none of its first rows has {time}, the event time; they have {', '.join(sorted(have))}")
         _check_keys(found, columns)
         return Layout("json", ())
     missing = [name for name in columns if name.lower() not in have]
@@ -58,33 +58,33 @@ def layout_of(found: Found, columns: Mapping[str, str], time: str | None) -> Lay
         there = [name for name, _ in found.layout]
         if found.format == "csv" and len(missing) == len(columns):
             first = ",".join(there)[:60]
-            raise BadFile(
+            raise RefusedFile(
                 f"it has no header: its first line is '{first}', but must name the columns: {','.join(columns)}"
             )
         hint = did_you_mean(missing[0], there, f"its columns are {', '.join(there)}")
         some = f"the column {missing[0]} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
-        raise BadFile(f"{some} missing; {hint}")
+        raise RefusedFile(f"{some} missing; {hint}")
     if found.format == "parquet":
         for name, kind in columns.items():
             if not _fits(have[name.lower()], kind):
-                raise BadFile(f"the column {name} is {have[name.lower()]} in the file, {kind} expected")
+                raise RefusedFile(f"the column {name} is {have[name.lower()]} in the file, {kind} expected")
     return Layout(found.format, found.layout, found.broken)
 
 
-def undeclared(found: Found, columns: Mapping[str, str]) -> list[str]:
+def undeclared(found: FoundFile, columns: Mapping[str, str]) -> list[str]:
     """Columns of a file that nobody declared: they are left out."""
     known = {name.lower() for name in columns}
     return [name for name, _ in found.layout if name and name.lower() not in known]
 
 
-def _check_keys(found: Found, columns: Mapping[str, str]) -> None:
+def _check_keys(found: FoundFile, columns: Mapping[str, str]) -> None:
     """Writers leave out what is NULL, so a key that is not there proves nothing; beside one that nobody declared it does."""
     have, known = {name.lower() for name, _ in found.layout}, {name.lower() for name in columns}
     missing = [name for name in columns if name.lower() not in have]
     others = [name for name, _ in found.layout if name.lower() not in known]
     if found.layout and missing and others:
         hint = did_you_mean(missing[0], others, f"they have {', '.join(others)}, which is not declared")
-        raise BadFile(f"none of its first rows has {missing[0]}; {hint}")
+        raise RefusedFile(f"none of its first rows has {missing[0]}; {hint}")
 
 
 def _fits(arrow: str, declared: str) -> bool:

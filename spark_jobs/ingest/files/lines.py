@@ -1,7 +1,7 @@
-"""Where in its file a row stands that was set aside, and what its line says: Spark tells neither of rows that it can read.
+"""Where in its file a row stands that was quarantined, and what its line says: Spark tells neither of rows that it can read.
 
 Whether such a row has a part depends on the columns that are read as text, and on its event time. So all lines of a
-file that agree in these with a row that was set aside were set aside, and no others.
+file that agree in these with a row that was quarantined were quarantined, and no others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, cast
 
-from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
 
 #: Larger files are not read a second time only to count lines.
@@ -34,7 +34,7 @@ class SetAside:
     raw: bool = False
 
 
-def located(rows: Sequence[SetAside], found: Found, layout: Layout, telling: Sequence[str]) -> list[SetAside]:
+def located(rows: Sequence[SetAside], found: FoundFile, layout: Layout, telling: Sequence[str]) -> list[SetAside]:
     """Rows of one file with their lines. `telling`: the columns that decide. What is not found again stays as it is."""
     if layout.format == "parquet" or found.look.size > _MOST_BYTES:
         return list(rows)
@@ -69,7 +69,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _records(found: Found, layout: Layout) -> Iterator[tuple[int, str, Mapping[str, Any] | None]]:
+def _records(found: FoundFile, layout: Layout) -> Iterator[tuple[int, str, Mapping[str, Any] | None]]:
     """The first line of each record, its text, and its values by column, as far as they can be told."""
     packed = found.name.lower().endswith(".gz")
     with cast("IO[bytes]", gzip.open(found.path) if packed else open(found.path, "rb")) as file:

@@ -17,7 +17,7 @@ from pathlib import Path
 from partwise.object_store import is_s3
 from partwise.storage.remote import Bucket
 from partwise.workspace import Workspace
-from spark_jobs.ingest.files.find import Found
+from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
 
 _FOLDER = ".ingest"
@@ -26,7 +26,7 @@ _IN_STORE = "_ingest"
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedFiles:
     """Linked files by layout: the folder that holds them, and their ids."""
 
     folders: dict[Layout, str]
@@ -35,8 +35,8 @@ class Linked:
 
 @contextmanager
 def linked(
-    workspace: Workspace, table: str, batch: str, files: Iterable[tuple[int, Found, Layout]]
-) -> Iterator[Linked]:
+    workspace: Workspace, table: str, batch: str, files: Iterable[tuple[int, FoundFile, Layout]]
+) -> Iterator[LinkedFiles]:
     """Links while the body runs. What a crash left behind of this table goes first: the caller has its lease."""
     root, store = workspace.folder.absolute() / _FOLDER / table, _beside_tables(workspace, table)
     shutil.rmtree(root, ignore_errors=True)
@@ -61,7 +61,7 @@ def linked(
             path = Path(folders[layout]) / name
             path.symlink_to(Path(found.path).absolute())
             paths[number] = (layout, str(path))
-        yield Linked(folders, paths)
+        yield LinkedFiles(folders, paths)
     finally:
         if in_store and store is not None:
             store.remove_folder("")

@@ -13,7 +13,7 @@ import sys
 from itertools import chain
 from typing import IO, cast
 
-#: Put behind the last line: whoever is still inside of a value there takes it in.
+#: Put behind the last line: whoever is still inside a value there takes it in.
 _END = "\0end"
 
 
@@ -50,7 +50,7 @@ class Quotes:
 
 
 def line_breaks_in(path: str, packed: bool) -> bool:
-    """Whether some record takes more than one line. Marks inside of a value, as in 5" pipe, mean nothing.
+    """Whether some record takes more than one line. Marks inside a value, as in 5" pipe, mean nothing.
 
     Raises NeverClosed.
     """

@@ -96,17 +96,17 @@ def _parquet(spark: SparkSession, layout: Layout, paths: Sequence[str]) -> DataF
 def again(rows: DataFrame, layout: str | None, shape: Shape) -> DataFrame:
     """Quarantined rows (text, file and line) read like the files that they came from."""
     if layout is None:
-        kind, options, parse = Layout("json", ()), _JSON, F.from_json
+        found = F.from_json(TEXT, read_schema(shape, Layout("json", ())), {**_JSON, "mode": "PERMISSIVE"})
     else:
-        kind, options, parse = Layout("csv", tuple((name, "string") for name in json.loads(layout))), _CSV, F.from_csv
-    schema = read_schema(shape, kind)
-    parsed = rows.select(parse(TEXT, schema, {**options, "mode": "PERMISSIVE"}).alias("__row"), TEXT, FILE, LINE)
+        kind = Layout("csv", tuple((name, "string") for name in json.loads(layout)))
+        found = F.from_csv(TEXT, read_schema(shape, kind), {**_CSV, "mode": "PERMISSIVE"})
+    parsed = rows.select(found.alias("__row"), TEXT, FILE, LINE)
     known = _known(parsed.select("__row.*", TEXT, FILE, LINE), shape, TEXT, FILE, LINE)
     return known.withColumn(LAYOUT, F.lit(layout).cast("string"))
 
 
 def _known(rows: DataFrame, shape: Shape, *more: str) -> DataFrame:
-    """The declared columns. Rows that were set aside before a column was declared do not have it."""
+    """The declared columns. Rows that were quarantined before a column was declared do not have it."""
     have = {name.lower(): F.col(schemas.quoted(name)) for name in rows.columns}
     chosen = [have.get(name.lower(), F.lit(None)).alias(name) for name in shape.columns]
     return rows.select(*chosen, BAD, *more) if more else rows.select(*chosen, BAD, "_metadata")

@@ -29,13 +29,13 @@ from spark_jobs.engine import Engine
 from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.dimension import replace_content
 from spark_jobs.ingest.files import rows as r
-from spark_jobs.ingest.files.find import BadFile
+from spark_jobs.ingest.files.find import RefusedFile
 from spark_jobs.ingest.files.rows import Shape
 from spark_jobs.ingest.foreign.look import Watched, look_at
-from spark_jobs.ingest.foreign.quarantine import Aside, Changed, all_aside, any_ahead, changed_aside
+from spark_jobs.ingest.foreign.quarantine import Aside, ChangedRows, all_aside, any_ahead, changed_aside
 from spark_jobs.ingest.foreign.watch import Vacuumed, in_time, rows_added_and_removed
 from spark_jobs.ingest.job import Job, contents_of, shape_of
-from spark_jobs.ingest.publish import Change, publish
+from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.retry import SPARK_ERRORS, message_of
 from spark_jobs.step import read
@@ -63,7 +63,7 @@ class Affected:
     parts: Parts | None
     bad: bool
     note: str | None = None
-    changed: Changed | None = None
+    changed: ChangedRows | None = None
 
 
 def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
@@ -76,9 +76,9 @@ def load_foreign(work: Job, columns: dict[str, str]) -> Ingested:
     if (intake.origin, intake.position) == (watched.origin, watched.version) and not again:
         if isinstance(work.table, Dimension):
             return Ingested(work.name)
-        done = publish(work, Change())
-        notes, failed, warned = list(done.notes), dict(done.failed), dict(done.warned)
-        return Ingested(work.name, closed=done.closed, notes=notes, failed=failed, warned=warned)
+        published = publish(work, TableChange())
+        notes, failed, warned = list(published.notes), dict(published.failed), dict(published.warned)
+        return Ingested(work.name, closed=published.closed, notes=notes, failed=failed, warned=warned)
     rows = foreign_rows(work, watched.path, watched.version, shape)
     reason = f"version {watched.version} of {delta}"
     if isinstance(work.table, Dimension):
@@ -145,7 +145,7 @@ def fitted(rows: DataFrame, shape: Shape) -> DataFrame:
     have = {name.lower(): name for name in rows.columns}
     missing = [name for name in shape.columns if name.lower() not in have]
     if missing:
-        raise BadFile(f"the Delta table has no column {missing[0]}; its columns are {', '.join(rows.columns)}")
+        raise RefusedFile(f"the Delta table has no column {missing[0]}; its columns are {', '.join(rows.columns)}")
     return rows.select(
         *(F.col(schemas.quoted(have[name.lower()])).alias(name) for name in shape.columns),
         F.lit(None).cast("string").alias(r.BAD),
@@ -162,14 +162,15 @@ def _affected(work: Job, watched: Watched, rows: DataFrame, shape: Shape, limits
         return Affected(None, True)
     try:
         files = rows_added_and_removed(work.engine.spark, watched, intake)
-        changed_files = Changed(*(None if rows is None else fitted(rows, shape) for rows in files))
+        changed_files = ChangedRows(*(None if rows is None else fitted(rows, shape) for rows in files))
         sums: list[dict[int | None, str]] = []
         for frame in (changed_files.added, changed_files.removed):
             if frame is None:
                 sums.append({})
                 continue
             placed = r.placed(frame, shape, limits)
-            sums.append(dict(digests(placed, work.handle.schema, leave_out=r.NO_CONTENT)))
+            made = digests(placed, work.handle.schema, leave_out=r.NO_CONTENT)
+            sums.append({p: digest for p, digest in made.items()})  # noqa: C416  # keys of a wider type
         after, before = sums
         net = {p: plus(after.get(p, EMPTY.digest), before.get(p, EMPTY.digest), -1) for p in {*after, *before}}
         changed = {p for p, digest in net.items() if digest != EMPTY.digest}
@@ -222,7 +223,7 @@ def _copy(
         origin=position.origin,
         position=position.position,
     )
-    change = Change(
+    change = TableChange(
         adds=[*files, *again],
         removes=plan.removed,
         touched=after,

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from partwise.storage import log
 from partwise.storage.files import folder
 from partwise.storage.handle import options
-from spark_jobs.ingest.files.find import BadFile
+from spark_jobs.ingest.files.find import RefusedFile
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 
@@ -29,7 +29,7 @@ def look_at(path: str) -> Watched:
     names = [_COMMIT.fullmatch(found.name) for found in folder(path).listing("_delta_log")]
     versions = [int(match[1]) for match in names if match]
     if not versions:
-        raise BadFile(f"there is no Delta table in {path}")
+        raise RefusedFile(f"there is no Delta table in {path}")
     try:
         origin = str(DeltaTable(path, version=max(versions), storage_options=options(path)).metadata().id)
     except Exception as why:  # features that delta-rs does not know; Spark will read it

@@ -28,7 +28,7 @@ class Aside:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedRows:
     """Rows of files that came and of files that went, in the form that files have after reading."""
 
     added: DataFrame | None
@@ -42,7 +42,7 @@ def all_aside(work: Job, rows: DataFrame, shape: Shape, limits: Bounds) -> Aside
     return Aside(count, work.batch if count else None, _batches(waiting(work)))
 
 
-def changed_aside(work: Job, changed: Changed, shape: Shape, limits: Bounds) -> Aside | None:
+def changed_aside(work: Job, changed: ChangedRows, shape: Shape, limits: Bounds) -> Aside | None:
     """The same from the changed files alone. None: what went is not what was in quarantine, so look at everything."""
     before, gone = waiting(work), Counter(text for _, text in _bad(changed.removed, shape, limits))
     stay = []

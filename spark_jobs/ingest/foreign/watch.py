@@ -60,7 +60,7 @@ def rows_added_and_removed(
 
 
 def _same_columns(path: str, position: int, action: dict[str, Any]) -> bool:
-    """Whether this action leaves the columns as they were at the last look. RESTORE always writes them anew."""
+    """Whether this action leaves the columns as they were at the last look. RESTORE always writes them again."""
     new = action.get("metaData")
     if new is None:
         return True
@@ -118,7 +118,7 @@ def _mapped(watched: Watched, version: int) -> bool:
 def in_time(rows: DataFrame, shape: Shape, wanted: Parts) -> Column:
     """The condition on the event time itself, by which Delta skips files. May be wider than the parts."""
     assert shape.time is not None
-    name = next(n for n in shape.columns if n.lower() == shape.time.column.lower())  # type: ignore[union-attr]
+    name = next(n for n in shape.columns if n.lower() == shape.time.column.lower())
     kind, column = dict(rows.dtypes)[name], f"`{name}`"
     spans = wanted.ranges if len(wanted.ranges) <= _MOST_RANGES else Parts.of((wanted.first, wanted.last)).ranges
     if kind == "timestamp" and shape.time.unit is None:

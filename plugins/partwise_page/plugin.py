@@ -15,11 +15,11 @@ class PartsPagePlugin(AirflowPlugin):
     @cached_property
     def fastapi_apps(self) -> list[Any]:  # type: ignore[override]
         # Every Airflow process loads its plugins, but only the API server asks for this.
-        from partwise.page.place import Place
+        from partwise.page.place import PageWorkspace
         from partwise_page.airflow_gate import airflow_gate
         from partwise_page.app import create_app
 
-        return [{"app": create_app(Place(), airflow_gate()), "url_prefix": "/partwise", "name": "Partwise"}]
+        return [{"app": create_app(PageWorkspace(), airflow_gate()), "url_prefix": "/partwise", "name": "Partwise"}]
 
     @cached_property
     def external_views(self) -> list[Any]:  # type: ignore[override]

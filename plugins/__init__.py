@@ -1,1 +1,0 @@
-"""Airflow: DAG builder, sensor and trigger, operators, UI page."""
