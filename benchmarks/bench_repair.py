@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from partwise import storage
 from partwise.choose.repair import Figures, choose
-from partwise.definitions import load
+from partwise.compile.load import load
 from partwise.ledger.open import open_ledger
 from partwise.ledger.write.commit import Content, Entry
 from partwise.storage import schema as schemas

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from partwise.object_store import Store, is_remote, looks_like_a_key, wrong_endpoint, wrong_url
 from partwise.parts import BadTime, seconds
+from partwise.spelling import did_you_mean
 
 FILE = "partwise.yaml"
 #: What `partwise serve` tells other commands about the workspace it serves: variables, as JSON.
@@ -277,5 +277,4 @@ def _shown(value: object) -> str:
 
 
 def _meant(word: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+    return f"; {did_you_mean(word, known, 'there are ' + ', '.join(known))}"

@@ -85,3 +85,57 @@ def test_a_breach_is_seen(layer: str, source: str) -> None:
 )
 def test_what_is_allowed_passes(layer: str, source: str) -> None:
     assert breaches(layer, source) == []
+
+
+#: All that verify may know of the core: what authors wrote, what the ledger says, and how text falls into tokens and
+#: references. Nothing of what makes, chooses or computes the tables that it judges.
+JUDGE_MAY_IMPORT = (
+    "partwise.definitions",
+    "partwise.ledger",
+    "partwise.object_store",
+    "partwise.parts",
+    "partwise.sql.parse",
+    "partwise.sql.references",
+    "partwise.sql.tokens",
+    "partwise.storage.files",
+    "partwise.storage.handle",
+    "spark_jobs.engine",
+    "spark_jobs.paths",
+    "spark_jobs.step.copies",
+    "spark_jobs.verify",
+)
+
+
+def shared(source: str) -> list[tuple[int, str]]:
+    """What a module of verify has in common with what it judges."""
+    return [
+        (line, name)
+        for line, name in imported(source)
+        if name.partition(".")[0] in OURS
+        and not any(name == known or name.startswith(known + ".") for known in JUDGE_MAY_IMPORT)
+    ]
+
+
+def test_verify_shares_nothing_with_what_it_judges() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: verify must not import {name}"
+        for path in sorted((ROOT / "spark_jobs" / "verify").rglob("*.py"))
+        for line, name in shared(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from partwise.compile.parse import parse",
+        "from partwise.sql.calls import Call",
+        "from partwise.sql.types.known import type_of",
+        "def f():\n    from partwise.compile.pattern.plan import plan_pattern",
+        "import partwise.choose.window",
+        "import partwise.relation",
+        "from spark_jobs.step.compute import Computing",
+    ],
+)
+def test_a_shared_module_is_seen(source: str) -> None:
+    assert len(shared(source)) == 1

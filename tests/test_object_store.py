@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from partwise import object_store
-from partwise.object_store import Access, Key, Store, access
+from partwise.object_store import Access, AccessKey, Store, access
 from partwise.settings import BadSetting, Settings, read_settings
 from partwise.workspace import open_workspace
 
 KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
-MINIO = Access("http://minio:9000", "us-east-1", Key("id", "secret", None, "AWS_ACCESS_KEY_ID"))
+MINIO = Access("http://minio:9000", "us-east-1", AccessKey("id", "secret", None, "AWS_ACCESS_KEY_ID"))
 
 
 def settings(folder: Path, text: str, **environment: str) -> Settings:
@@ -73,13 +73,13 @@ def test_variables_come_before_the_profile_and_a_key_is_never_mixed(tmp_path: Pa
         "[work]\naws_access_key_id=c\naws_secret_access_key=d\naws_session_token=e\n"
     )
     (home / "config").write_text("[default]\nregion=eu-west-1\n[profile work]\nregion=eu-central-1\n")
-    assert access(Store(), {}, tmp_path) == Access(None, "eu-west-1", Key("a", "b", None, "the profile default"))
+    assert access(Store(), {}, tmp_path) == Access(None, "eu-west-1", AccessKey("a", "b", None, "the profile default"))
     work = access(Store(), {"AWS_PROFILE": "work"}, tmp_path)
-    assert work == Access(None, "eu-central-1", Key("c", "d", "e", "the profile work"))
+    assert work == Access(None, "eu-central-1", AccessKey("c", "d", "e", "the profile work"))
     named = access(Store(region="x"), {"AWS_PROFILE": "work", "AWS_REGION": "y", **KEYS}, tmp_path)
-    assert named == Access(None, "x", Key("id", "secret", None, "AWS_ACCESS_KEY_ID"))
+    assert named == Access(None, "x", AccessKey("id", "secret", None, "AWS_ACCESS_KEY_ID"))
     half = access(Store(), {"AWS_ACCESS_KEY_ID": "id"}, tmp_path)
-    assert half.key == Key("a", "b", None, "the profile default")
+    assert half.key == AccessKey("a", "b", None, "the profile default")
 
 
 def test_a_damaged_profile_is_no_profile(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partwise.parts import Parts, Range, range_text
-from partwise.plan.model import Facts
+from partwise.plan.model import Facts, parts_of_due
 from partwise.plan.next import parts_text
 from partwise.plan.planner import look_around, waits_for
 from partwise.tables import Graph
@@ -17,7 +17,7 @@ def not_computed(graph: Graph, facts: Facts, view: str, parts: Range, now: float
     looks = look_around(graph, facts, now, [view])
     if (look := looks.get(view)) is None:
         return None
-    asked = Parts.of(*((row.lo, row.hi) for row in look.due if row.cause.kind == "requested"))
+    asked = parts_of_due(row for row in look.due if row.cause.kind == "requested")
     left = (asked & Parts.of(parts)) - look.failed - look.ready
     if not left:
         return None

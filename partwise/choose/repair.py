@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 By = Literal["recompute", "keys", "merge"]
 
+#: Whether `auto` may choose anything but recomputing. Off until random histories and crashes on Spark have proven the
+#: other repairs; definitions can ask for them.
+AUTOMATIC = False
 #: What the additional jobs of a repair cost, in rows: below this many rows computing the part again is quicker.
 FIXED = 1_000_000
 #: Writing and digesting a row of the result, against reading one of an input.
@@ -47,7 +50,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Decision:
+class RepairDecision:
     """What was chosen and why; `costs` in rows, of what was compared."""
 
     by: By
@@ -68,26 +71,32 @@ def is_small(read: int, result: int) -> bool:
     return read + WRITTEN * result <= FIXED
 
 
-def choose(wanted: str, figures: Figures, possible: Collection[str] = ("keys",)) -> Decision:
+def choose(
+    wanted: str, figures: Figures, possible: Collection[str] = ("keys",), automatic: bool | None = None
+) -> RepairDecision:
     """`wanted` is what the definition says; `possible` are the repairs that are exact for this change."""
     found = {by: cost for by, cost in costs(figures).items() if by == "recompute" or by in possible}
     for by in found:
         if by == wanted:
-            return Decision(by, "as the definition says", found)
+            return RepairDecision(by, "as the definition says", found)
+    if not (AUTOMATIC if automatic is None else automatic):
+        return RepairDecision("recompute", "other repairs are used where a definition asks for them", found)
     if figures.changed > MOST_CHANGED * max(1, figures.read):
         share = 100 * figures.changed / max(1, figures.read)
-        return Decision("recompute", f"{share:.0f} % of the rows that it reads changed", found)
+        return RepairDecision("recompute", f"{share:.0f} % of the rows that it reads changed", found)
     if is_small(figures.read, figures.result):
-        return Decision("recompute", f"{figures.read:,} rows are computed quicker than touched keys are found", found)
+        return RepairDecision(
+            "recompute", f"{figures.read:,} rows are computed quicker than touched keys are found", found
+        )
     best = min(found, key=lambda by: found[by])
     if best == "recompute":
-        return Decision("recompute", "less work than any other repair", found)
-    return Decision(best, f"about {found['recompute'] / found[best]:.1f} times less work than recomputing", found)
+        return RepairDecision("recompute", "less work than any other repair", found)
+    return RepairDecision(best, f"about {found['recompute'] / found[best]:.1f} times less work than recomputing", found)
 
 
 def foreseen(
     relation: Relation, usual: Callable[[str], int | None], name: str, part: int, wanted: str
-) -> Decision | None:
+) -> RepairDecision | None:
     """What would be chosen for one late row in the first reference to parts, by the usual rows of parts.
 
     None while there are no parts to count, or where every change is recomputed anyway.

@@ -9,13 +9,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from partwise.cli.stop import Stop, wrong_use
 from partwise.parts import BadTime, Range, parse_moment, parse_part, parse_range, seconds
+from partwise.spelling import did_you_mean
 from partwise.workspace import BadSetting, NoWorkspace, Workspace, not_to_retire, open_workspace
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def table_of(graph: Graph, definitions: Program, name: str, *kinds: str) -> Tabl
 
 def meant(word: str, known: Iterable[str]) -> str:
     """The end of a sentence: did you mean, or what there is."""
-    names = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), list(names), n=1, cutoff=0.6)
-    return f"; did you mean {names[close[0]]}?" if close else _there_are(names.values())
+    known = list(known)
+    hint = did_you_mean(word, known)
+    return f"; {hint}" if hint else _there_are(known)
 
 
 def _there_are(names: Iterable[str]) -> str:

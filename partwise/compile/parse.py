@@ -38,7 +38,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowClause:
     """Lengths in seconds; `slide` is None where the query does not say it."""
 
     length: int
@@ -54,7 +54,7 @@ class Query:
     alias: str | None
     joins: Piece | None
     pattern: tuple[Variable, ...] | None
-    window: Window | None
+    window: WindowClause | None
     where: Piece | None
     group_by: tuple[Piece, ...]
     having: Piece | None
@@ -155,7 +155,7 @@ def _group_by(clause: Piece | None) -> list[Piece]:
     return clause.split()
 
 
-_From = tuple[str, int, str | None, Piece | None, tuple[Variable, ...] | None, Window | None]
+_From = tuple[str, int, str | None, Piece | None, tuple[Variable, ...] | None, WindowClause | None]
 
 
 def _from(clause: Piece) -> _From:
@@ -172,7 +172,7 @@ def _from(clause: Piece) -> _From:
         )
     alias: str | None = None
     pattern: tuple[Variable, ...] | None = None
-    window: Window | None = None
+    window: WindowClause | None = None
     at = 1
     while at < len(tokens):
         token = tokens[at]
@@ -237,12 +237,12 @@ def _pattern(inside: Piece) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def read_window(inside: Piece, offset: int) -> Window:
+def read_window(inside: Piece, offset: int) -> WindowClause:
     slides = [t for t in inside.tokens if t.upper == "SLIDE"]
     end = inside.offset + len(inside.text)
     length = inside.cut(inside.offset, slides[0].start if slides else end)
     slide = inside.cut(slides[0].end, end) if slides else None
-    return Window(seconds_of(length), seconds_of(slide) if slide else None, offset)
+    return WindowClause(seconds_of(length), seconds_of(slide) if slide else None, offset)
 
 
 def seconds_of(piece: Piece) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from partwise.compile.several.top import tail_of, translate_top
 from partwise.compile.several.translate import translate_several
 from partwise.compile.window.plan import plan_window
 from partwise.compile.window.write import write_window
+from partwise.spelling import did_you_mean
 from partwise.sql.expressions import changing
 from partwise.sql.text import plain
 from partwise.sql.types.known import Columns, type_of
@@ -78,6 +78,5 @@ def with_part_columns(table: InputTable) -> InputTable:
 def _no_table(name: str, offset: int, table: InputTable | None, inputs: Mapping[str, InputTable]) -> Problem:
     if table is not None:
         return Problem(offset, "bad-from", f"{name} is a dimension: it has no parts", "read a source or a view")
-    near = difflib.get_close_matches(name, list(inputs), 1)
-    hint = f"did you mean {near[0]}?" if near else f"tables: {', '.join(sorted(inputs)) or 'none'}"
+    hint = did_you_mean(name, inputs, f"tables: {', '.join(sorted(inputs)) or 'none'}")
     return Problem(offset, "unknown-table", f"there is no table {name}", hint)

@@ -1,7 +1,5 @@
 """Definitions: what people write as YAML, checked and frozen."""
 
-from typing import TYPE_CHECKING, Any
-
 from partwise.definitions.definitions import (
     Check,
     Close,
@@ -16,9 +14,6 @@ from partwise.definitions.definitions import (
 )
 from partwise.definitions.problems import CODES, Problem
 from partwise.definitions.yaml.places import Place, Placed
-
-if TYPE_CHECKING:
-    from partwise.compile.load import load, load_texts
 
 __all__ = [
     "CODES",
@@ -35,15 +30,4 @@ __all__ = [
     "Statement",
     "Time",
     "View",
-    "load",
-    "load_texts",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """`load` and `load_texts` give a Program and live in `partwise.compile`; they were here before."""
-    if name in ("load", "load_texts"):
-        from partwise.compile import load
-
-        return getattr(load, name)
-    raise AttributeError(name)

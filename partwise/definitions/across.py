@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from partwise.checks.catalog import EQUALS, PREVIOUS
 from partwise.definitions.definitions import Definition, Dimension, Source, View, inputs_of
-from partwise.definitions.problems import Problem, did_you_mean, list_of
+from partwise.definitions.problems import Problem, list_of
 from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
 from partwise.parts import duration_text
+from partwise.spelling import did_you_mean
 
 
 def across(

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
 from partwise.definitions.definitions import Definition, Statement, View
-from partwise.definitions.problems import Problem, did_you_mean
+from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.model import Document, RefreshRule, SourceDocument, ViewDocument
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
 from partwise.parts import BadTime, parse_moment, parse_part
 from partwise.plan.refresh import Refresh, parse_clock
+from partwise.spelling import did_you_mean
 from partwise.sql.canonical import canonical_of
 from partwise.sql.references import Analysis, analyse
 from partwise.tables import Start

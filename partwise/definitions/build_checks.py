@@ -8,11 +8,13 @@ from typing import Any
 
 from partwise.checks.catalog import Argument, Expectation, expectations, left_out
 from partwise.definitions.definitions import Check
-from partwise.definitions.problems import Problem, did_you_mean, list_of
+from partwise.definitions.problems import Problem, list_of
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
-from partwise.sql.columns import EVERYWHERE, unknown
+from partwise.spelling import did_you_mean
+from partwise.sql.columns import unknown
 from partwise.sql.parse import SqlProblem, parse, tokenise
+from partwise.sql.references import PART_COLUMNS
 
 _HINT = "for example - expect_column_values_to_not_be_null: {column: src}"
 _WORDS = {
@@ -129,7 +131,7 @@ def check_columns(
     if columns is None:
         return
     known = list(columns)
-    there = {c.lower() for c in known} | EVERYWHERE
+    there = {c.lower() for c in known} | PART_COLUMNS
     for argument, wanted in expectations()[name].arguments.items():
         value = arguments.get(argument)
         one = [value] if wanted.type == "column" else value if wanted.type == "columns" else []

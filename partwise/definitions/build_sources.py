@@ -9,11 +9,12 @@ from partwise.checks.catalog import MAX_REMOVED
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.definitions import Check, Close, Dimension, Late, Source, Time
 from partwise.definitions.names import reserved
-from partwise.definitions.problems import Problem, did_you_mean
+from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
 from partwise.object_store import is_remote, is_s3, wrong_url
+from partwise.spelling import did_you_mean
 from partwise.sql.types.declared import DECIMALS, MOST_DIGITS, NUMBERS, SIMPLE, bad_type, base
 
 

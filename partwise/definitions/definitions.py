@@ -5,7 +5,6 @@ What runs is made of it in `partwise.compile`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,12 +13,8 @@ from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place, Placed
 from partwise.plan.refresh import Refresh
 from partwise.sql.references import FoundReferences
+from partwise.sql.tables import tables_read
 from partwise.tables import Start
-
-_READ = re.compile(
-    r"\b(?:FROM|JOIN)\s+`?([A-Za-z_]\w*)|,\s*`?([A-Za-z_]\w*)`?(?:\s+(?:AS\s+)?\w+)?\s*\[\s*(?:WINDOW|ROWS)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -177,6 +172,5 @@ def inputs_of(definition: Definition) -> tuple[str, ...]:
     if not isinstance(definition, View):
         return ()
     if definition.query is not None and definition.update is None:
-        # What follows FROM and JOIN is all that the language of queries can read.
-        return tuple(dict.fromkeys((one or other).lower() for one, other in _READ.findall(definition.query.text)))
+        return tables_read(definition.query.text)
     return tuple(dict.fromkeys(found.table.lower() for s in definition.statements for found in s.found.tables))

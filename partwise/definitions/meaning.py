@@ -12,10 +12,11 @@ from partwise.definitions.build_checks import check_columns
 from partwise.definitions.definitions import Definition, Dimension, Statement, View, inputs_of
 from partwise.definitions.lengths import misfit, same_time, shifted
 from partwise.definitions.names import reserved
-from partwise.definitions.problems import Problem, Severity, did_you_mean, list_of
+from partwise.definitions.problems import Problem, Severity, list_of
 from partwise.definitions.yaml.places import Place
 from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
+from partwise.spelling import did_you_mean
 from partwise.sql.columns import Output, outputs, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable, untyped
 from partwise.sql.parse import SqlProblem

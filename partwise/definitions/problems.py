@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -107,13 +106,6 @@ class Problem:
     @property
     def order(self) -> tuple[str, int, int, str, str]:
         return self.file, self.line, self.column, self.code, self.message
-
-
-def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """A hint that names the most similar known word, if one is similar."""
-    names = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), list(names), n=1, cutoff=0.65)
-    return f"did you mean {names[close[0]]}?" if close else otherwise
 
 
 def list_of(words: Iterable[str], last: str = "or") -> str:

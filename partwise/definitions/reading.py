@@ -8,10 +8,11 @@ from partwise.definitions.build import build
 from partwise.definitions.definitions import Definition
 from partwise.definitions.meaning import Document
 from partwise.definitions.names import bad_name, is_ours
-from partwise.definitions.problems import Problem, did_you_mean, list_of
+from partwise.definitions.problems import Problem, list_of
 from partwise.definitions.yaml.model import DOCUMENTS
 from partwise.definitions.yaml.shape import Reporter, shown, validate
 from partwise.definitions.yaml.text import TextFile, YamlNode, YamlProblem, compose, documents, duplicates, value
+from partwise.spelling import did_you_mean
 
 _NAMED = re.compile(r"^(?:source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 FAULT_HINT = "this is a fault of Partwise; please report it with the definition"

@@ -140,7 +140,7 @@ def renew(w: Writing, table: str, parts: Parts) -> None:
     for span in parts.ranges:
         old = due_rows(w, table, span.lo, span.hi)
         new = [piece for row in old for piece in _outside(row, span)]
-        new += [replace(row, lo=max(row.lo, span.lo), hi=min(row.hi, span.hi), since=w.at) for row in old]
+        new += [replace(row, lo=max(row.lo, span.lo), hi=min(row.hi, span.hi), since=w.now) for row in old]
         _replace(w, table, old, _joined(new))
 
 

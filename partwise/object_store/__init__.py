@@ -7,7 +7,7 @@ Nothing is contacted and nothing of the libraries is imported: commands on a loc
 
 from __future__ import annotations
 
-from partwise.object_store.access import Access, Key, access, access_to, remember
+from partwise.object_store.access import Access, AccessKey, access, access_to, remember
 from partwise.object_store.libraries import (
     S3A_SETTING,
     arrow_options,
@@ -32,7 +32,7 @@ __all__ = [
     "S3A_SETTING",
     "SCHEME",
     "Access",
-    "Key",
+    "AccessKey",
     "Store",
     "access",
     "access_to",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ _ANY_REGION = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class AccessKey:
     """An access key, and where it was found."""
 
     id: str
@@ -33,7 +32,7 @@ class Access:
 
     endpoint: str | None = None
     region: str | None = None
-    key: Key | None = None
+    key: AccessKey | None = None
     roles: bool = False  # whether variables name a role (web identity, container) that gives keys
 
     @property
@@ -64,13 +63,13 @@ def access(store: Store, environment: Mapping[str, str], home: Path | None = Non
     return Access(endpoint, region, _key(environment, profile), named)
 
 
-def _key(environment: Mapping[str, str], profile: Mapping[str, str]) -> Key | None:
+def _key(environment: Mapping[str, str], profile: Mapping[str, str]) -> AccessKey | None:
     id, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
     if id and secret:
-        return Key(id, secret, environment.get("AWS_SESSION_TOKEN") or None, "AWS_ACCESS_KEY_ID")
+        return AccessKey(id, secret, environment.get("AWS_SESSION_TOKEN") or None, "AWS_ACCESS_KEY_ID")
     id, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
     if id and secret:
-        return Key(
+        return AccessKey(
             id, secret, profile.get("aws_session_token"), f"the profile {environment.get('AWS_PROFILE', 'default')}"
         )
     return None
@@ -78,6 +77,8 @@ def _key(environment: Mapping[str, str], profile: Mapping[str, str]) -> Key | No
 
 def _profile(environment: Mapping[str, str], home: Path) -> dict[str, str]:
     """Both files are read each time: a key that is renewed in them counts from the next request on."""
+    import configparser  # commands on a local folder start without it
+
     name = environment.get("AWS_PROFILE") or "default"
     files = (
         (environment.get("AWS_CONFIG_FILE") or home / ".aws/config", name if name == "default" else f"profile {name}"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from partwise.parts import BadTime, Range, parse_part, parse_range
+from partwise.spelling import as_spelled, nearest
 from partwise.tables import DIMENSION_PART, Graph, Table
 
 #: Seconds since 1970 that the calendar knows: years 1 to 9999.
@@ -49,11 +49,10 @@ def resolution(span: int, cells: int) -> int:
 
 def table_of(graph: Graph, name: str) -> Table:
     """The table that is meant; upper and lower case are the same."""
-    names = {known.lower(): known for known in graph.tables}
-    found = names.get(name.lower())
+    found = as_spelled(name, graph.tables)
     if found is None:
-        close = get_close_matches(name.lower(), list(names), n=1, cutoff=0.6)
-        hint = f" Did you mean {names[close[0]]}?" if close else ""
+        close = nearest(name, graph.tables)
+        hint = f" Did you mean {close}?" if close else ""
         raise BadAsk(f"There is no table {name[:80]!r}.{hint}")
     return graph[found]
 

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from partwise.page.states import LETTERS, RANK, Word
 from partwise.parts import FOREVER, Parts, Range
+from partwise.plan.model import parts_of_due
 from partwise.plan.planner import Look
 from partwise.tables import Table
 
@@ -57,7 +58,7 @@ class WindowFacts:
 def states_of(table: Table, facts: WindowFacts) -> dict[Word, Parts]:
     """The parts of a table by state, each part in one of them. As `partwise.ledger.read.reports.state_of`, by ranges."""
     look, there, failed = facts.look, facts.there, facts.failed
-    due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
+    due = parts_of_due(look.due) if look else Parts()
     left = due - failed
     manual = left & look.manual if look else Parts()
     ready = (left - manual) & look.ready if look else Parts()

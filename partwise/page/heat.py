@@ -9,7 +9,7 @@ from partwise.ledger.read.snapshot import Snapshot
 from partwise.page import queries
 from partwise.page.ask import BadAsk, HeatWindow, resolution, window
 from partwise.page.cells import Grid, WindowFacts, changes, paint, states_of
-from partwise.page.rows import Group, groups
+from partwise.page.rows import RowGroup, groups
 from partwise.page.states import STATES, State, Word
 from partwise.parts import FOREVER, Parts, Range, part_text
 from partwise.tables import DIMENSION_PART, Table
@@ -63,7 +63,7 @@ class Heat:
     end: int
     resolution: int
     since: float
-    groups: tuple[Group, ...]
+    groups: tuple[RowGroup, ...]
     rows: tuple[Row, ...]
     states: tuple[State, ...]
     backfills: tuple[RunningBackfill, ...]

@@ -8,14 +8,14 @@ from partwise.tables import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """Tables that are connected by what they read. `title` names their sources."""
 
     title: str
     tables: tuple[str, ...]
 
 
-def groups(graph: Graph) -> tuple[Group, ...]:
+def groups(graph: Graph) -> tuple[RowGroup, ...]:
     """Sources first, then dimensions, then views in the order of computing, each followed by its helpers.
 
     A dimension connects nothing: half of a warehouse may read the same calendar. It stands with its first reader.
@@ -35,7 +35,7 @@ def groups(graph: Graph) -> tuple[Group, ...]:
         if graph[name].kind == "dimension":
             reader = next((r for r in graph.consumers.get(name, ()) if r in root), None)
             members.setdefault(_find(root, reader) if reader else name, []).append(name)
-    return tuple(Group(_title(graph, names), _ordered(graph, names)) for names in members.values())
+    return tuple(RowGroup(_title(graph, names), _ordered(graph, names)) for names in members.values())
 
 
 def _find(root: dict[str, str], name: str) -> str:

@@ -38,15 +38,15 @@ def _own(view: Table, parts: Parts, start: int) -> Parts:
     return Parts.of((start, parts.last)) if parts and view.self_references else parts
 
 
-def not_up_to_date(graph: Graph, facts: Facts, mixed: Mapping[str, Parts], only: Collection[str]) -> dict[str, Parts]:
+def not_up_to_date(graph: Graph, facts: Facts, only: Collection[str]) -> dict[str, Parts]:
     """Parts of these tables and of all upstream that may not be what the sources give now.
 
-    They are due, whether anybody will compute them or not; or mixed; or computed from such parts.
+    They are due, whether anybody will compute them or not, or computed from such parts.
     """
     due, found, scope = facts.due(), dict[str, Parts](), graph.upstream(only)
     for name in graph.order:
         if name in scope and graph[name].kind == "view":
-            own = Parts.of(*((row.lo, row.hi) for row in due.get(name, ()))) | mixed.get(name, Parts())
+            own = Parts.of(*((row.lo, row.hi) for row in due.get(name, ())))
             if parts := _with_readers(graph[name], facts, own, found):
                 found[name] = parts
     return found

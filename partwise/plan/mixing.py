@@ -3,7 +3,8 @@
 A step normally waits until everything is up to date that its parts read. It does not wait for ever (patience), nor for
 inputs that failed their checks or are left to people: then it reads what was published before, beside other inputs
 that are newer. Such a part never equals what the sources give at any one moment, until its inputs are repaired or turn
-out to be unchanged.
+out to be unchanged. Until then something that it reads, directly or not, is due: so whatever reads it in turn is found
+to be mixed as well.
 """
 
 from __future__ import annotations
@@ -22,19 +23,13 @@ Read = tuple[str, int, int]
 
 
 def mixed_reads(
-    graph: Graph,
-    facts: Facts,
-    mixed: Mapping[str, Parts],
-    table: Table,
-    start: int,
-    due: Parts,
-    reach: Parts,
+    graph: Graph, facts: Facts, table: Table, start: int, due: Parts, reach: Parts
 ) -> dict[int, tuple[Read, ...]]:
     """For each part that the step may compute: the inputs it reads that are not up to date."""
-    if not mixed and not any(name != table.name for name in facts.due()) and not table.self_references:
+    if not any(name != table.name for name in facts.due()) and not table.self_references:
         return {}  # the ordinary case costs nothing
-    dirty = not_up_to_date(graph, facts, mixed, (table.name,))
-    dirty[table.name] = _own(graph, facts, mixed, table, start, due, dirty)
+    dirty = not_up_to_date(graph, facts, (table.name,))
+    dirty[table.name] = _own(facts, table, start, due, dirty)
     if not any(dirty.get(name) for name in (*table.input_names, table.name)):
         return {}
     found: dict[int, tuple[Read, ...]] = {}
@@ -52,19 +47,11 @@ def mixed_reads(
     return found
 
 
-def _own(
-    graph: Graph,
-    facts: Facts,
-    mixed: Mapping[str, Parts],
-    table: Table,
-    start: int,
-    due: Parts,
-    dirty: Mapping[str, Parts],
-) -> Parts:
+def _own(facts: Facts, table: Table, start: int, due: Parts, dirty: Mapping[str, Parts]) -> Parts:
     """Parts of the table itself that are not up to date and that this step does not compute."""
     if not table.self_references:
         return Parts()
-    left = Parts.of(*((row.lo, row.hi) for row in facts.due().get(table.name, ()))) | mixed.get(table.name, Parts())
+    left = Parts.of(*((row.lo, row.hi) for row in facts.due().get(table.name, ())))
     for name in table.input_names:
         if name in dirty:
             left |= fed(table, start, name, dirty[name])

@@ -53,6 +53,11 @@ class Due:
         return Parts.of((self.lo, self.hi))
 
 
+def parts_of_due(rows: Iterable[Due]) -> Parts:
+    """All parts of these rows."""
+    return Parts.of(*((row.lo, row.hi) for row in rows))
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The last failure of a part that is still due. `retry_at` None: held until a newer cause or a request."""

@@ -16,10 +16,22 @@ from heapq import heappop, heappush
 
 from partwise.parts import FOREVER, Parts, Range, range_text
 from partwise.plan import refresh
-from partwise.plan.model import Blocked, Deferred, Due, Facts, Failure, Plan, Step, StepKind, WaitsFor, Window
+from partwise.plan.model import (
+    Blocked,
+    Deferred,
+    Due,
+    Facts,
+    Failure,
+    Plan,
+    Step,
+    StepKind,
+    WaitsFor,
+    Window,
+    parts_of_due,
+)
 from partwise.plan.next import needs_of_parts
 from partwise.plan.reach import fed, inputs_exist, read_by, required_of, self_closure, with_predecessors
-from partwise.plan.refresh import Refreshed, Waiting
+from partwise.plan.refresh import Refreshed, WaitingParts
 from partwise.tables import Graph, Table
 
 
@@ -91,7 +103,7 @@ def _look(
     looks: Mapping[str, Look],
     failures: Mapping[int, Failure],
 ) -> Look | None:
-    due = Parts.of(*((row.lo, row.hi) for row in rows))
+    due = parts_of_due(rows)
     start = facts.start(table.name)
     if start is None:
         if not due:
@@ -166,8 +178,8 @@ def _is_released(graph: Graph, table: Table, row: Due, known: Refreshed) -> bool
     return row.cause.kind == "input" and cause is not None and cause.family == table.family
 
 
-def _waiting(rows: Iterable[Due], parts: Parts) -> Waiting:
-    return Waiting(parts.count, min(row.since for row in rows if parts.within(row.lo, row.hi)))
+def _waiting(rows: Iterable[Due], parts: Parts) -> WaitingParts:
+    return WaitingParts(parts.count, min(row.since for row in rows if parts.within(row.lo, row.hi)))
 
 
 def _delayed(table: Table, start: int, looks: Mapping[str, Look]) -> Parts:
@@ -192,7 +204,7 @@ def _manual(table: Table, rows: list[Due], facts: Facts) -> Parts:
     """Stale parts that the view's owner wants to repair manually. Their published content goes on to be used."""
     if table.repair != "manual" or not rows:
         return Parts()
-    asked = Parts.of(*((row.lo, row.hi) for row in rows if row.cause.kind != "requested"))
+    asked = parts_of_due(row for row in rows if row.cause.kind != "requested")
     return asked & facts.existing(table.name, asked.first, asked.last) if asked else asked
 
 
@@ -223,7 +235,7 @@ def _out_of_patience(table: Table, rows: list[Due], now: float, behind: float) -
     """
     if table.patience is None:
         return Parts()
-    return Parts.of(*((row.lo, row.hi) for row in rows if row.since + table.patience + behind <= now))
+    return parts_of_due(row for row in rows if row.since + table.patience + behind <= now)
 
 
 def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | None = None) -> Plan:
@@ -258,7 +270,7 @@ def _may_follow(facts: Facts, look: Look) -> Parts:
 
 
 def _following(look: Look) -> Parts:
-    return look.pending - Parts.of(*((row.lo, row.hi) for row in look.due))
+    return look.pending - parts_of_due(look.due)
 
 
 def steps_of(graph: Graph, facts: Facts, looks: Mapping[str, Look], look: Look, parts: Parts) -> list[Step]:
@@ -266,7 +278,7 @@ def steps_of(graph: Graph, facts: Facts, looks: Mapping[str, Look], look: Look, 
     if not parts:
         return []
     built = facts.existing(look.table.name, parts.first, parts.last)
-    requested = Parts.of(*((row.lo, row.hi) for row in look.due if row.cause.kind == "requested"))
+    requested = parts_of_due(row for row in look.due if row.cause.kind == "requested")
     kinds: list[tuple[StepKind, Parts]] = [
         ("requested", parts & requested),
         ("missing", parts - requested - built),
@@ -314,7 +326,7 @@ def held_inputs(table: Table, start: int, facts: Facts, looks: Mapping[str, Look
 
 
 def _blocked(facts: Facts, look: Look, looks: Mapping[str, Look]) -> list[Blocked]:
-    due = Parts.of(*((row.lo, row.hi) for row in look.due))
+    due = parts_of_due(look.due)
     return [
         Blocked(look.table.name, span, tuple(waits_for(facts, look, looks, span.lo)))
         for span in (due - look.ready - look.manual - look.deferred).ranges

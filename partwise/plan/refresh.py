@@ -149,14 +149,14 @@ class Refreshed:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingParts:
     """Parts that a policy could release: how many, and since when the oldest is due."""
 
     parts: int
     oldest: float
 
 
-def fires(policy: Refresh, waiting: Waiting, known: Refreshed, now: float) -> str | None:
+def fires(policy: Refresh, waiting: WaitingParts, known: Refreshed, now: float) -> str | None:
     """Why the policy fires now; None if it does not. Something must be waiting."""
     if now - waiting.oldest >= policy.within:
         return f"within {duration_text(int(policy.within))}"
@@ -180,7 +180,7 @@ def fires(policy: Refresh, waiting: Waiting, known: Refreshed, now: float) -> st
     return said[0] if policy.when == "any" else " and ".join(said)
 
 
-def fires_at(policy: Refresh, waiting: Waiting, known: Refreshed, now: float) -> float:
+def fires_at(policy: Refresh, waiting: WaitingParts, known: Refreshed, now: float) -> float:
     """When it fires by time alone, if nothing else arrives."""
     times = [waiting.oldest + policy.within]
     if policy.when == "any" or (not policy.rows and policy.behind is None):
@@ -194,7 +194,7 @@ def fires_at(policy: Refresh, waiting: Waiting, known: Refreshed, now: float) ->
     return min(times)
 
 
-def waits_for(policy: Refresh, waiting: Waiting, known: Refreshed) -> list[str]:
+def waits_for(policy: Refresh, waiting: WaitingParts, known: Refreshed) -> list[str]:
     """What else than time would make it fire, for people: `1,200 of 100,000 rows`."""
     found = []
     for name, least in policy.rows:

@@ -6,7 +6,6 @@ AND connects are semi joins, NOT EXISTS is an anti join. NOT IN is none: a NULL 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from partwise.relation import grouping
 from partwise.relation.expressions import conjunct, equal, expression, split
 from partwise.relation.problem import NotUnderstood
-from partwise.relation.scope import Relation, Scope
+from partwise.relation.scope import Scope, ScopedRelation
 from partwise.relation.tree import (
     Conjunct,
     Distinct,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 PART_COLUMNS = {"part": "bigint", "part_timestamp": "timestamp"}
-_NAMED = re.compile(r"\bpart(_timestamp)?\b", re.IGNORECASE)
 #: More leaves than this come from WITH queries that use each other again and again.
 _MOST_LEAVES = 200
 
@@ -76,7 +74,7 @@ def build_of(sql: str, analysis: Analysis, tables: Tables) -> Tree:
     if analysis.tree is None or analysis.found.problems:
         why = analysis.found.problems[0].message if analysis.found.problems else "it cannot be read as SQL"
         return Tree(Opaque(why, ()), (), (), {}, {})
-    builder = Builder(tables, {t.start: (n, t) for n, t in enumerate(analysis.found.tables)}, bool(_NAMED.search(sql)))
+    builder = Builder(tables, {t.start: (n, t) for n, t in enumerate(analysis.found.tables)}, analysis.found.names_part)
     root, output = builder.query(analysis.tree, Environment(), None)
     if output is None:
         return Tree(root, (), (), builder.labels, builder.places)
@@ -238,7 +236,7 @@ class Builder:
             left, right = right, left
         return self.placed(Join(how, left, right, on), join)
 
-    def _using(self, join: exp.Join, scope: Scope, relation: Relation, side: str) -> tuple[Conjunct, ...]:
+    def _using(self, join: exp.Join, scope: Scope, relation: ScopedRelation, side: str) -> tuple[Conjunct, ...]:
         from partwise.relation.expressions import coalesce
 
         found: list[Conjunct] = []
@@ -256,7 +254,7 @@ class Builder:
             scope.merged[small] = merged
         return tuple(found)
 
-    def _relation(self, r: exp.Expr, env: Environment) -> tuple[Node, Relation]:
+    def _relation(self, r: exp.Expr, env: Environment) -> tuple[Node, ScopedRelation]:
         from sqlglot import exp
 
         alias = r.args.get("alias")
@@ -280,32 +278,32 @@ class Builder:
             node, relation = self._derived(bare, self._with(r, env), r.alias, [])
         else:
             node, output = self.opaque(f"{r.key.upper()} in FROM is not followed", r, env)
-            relation = Relation(r.alias_or_name, output or [], open=output is None)
+            relation = ScopedRelation(r.alias_or_name, output or [], open=output is None)
         if renamed:
             columns = [(n, e) for n, (_, e) in zip(renamed, relation.columns, strict=False)]
             whole = not relation.open and len(renamed) == len(relation.columns) and not relation.hidden
-            relation = Relation(relation.alias, columns if whole else [], open=not whole)
+            relation = ScopedRelation(relation.alias, columns if whole else [], open=not whole)
         return node, relation
 
-    def _derived(self, q: exp.Expr, env: Environment, alias: str, renamed: list[str]) -> tuple[Node, Relation]:
+    def _derived(self, q: exp.Expr, env: Environment, alias: str, renamed: list[str]) -> tuple[Node, ScopedRelation]:
         node, output = self.query(q, env, None)
         if output is not None and renamed:
             output = (
                 [(n, e) for n, (_, e) in zip(renamed, output, strict=True)] if len(renamed) == len(output) else None
             )
-        return node, Relation(alias, output or [], open=output is None)
+        return node, ScopedRelation(alias, output or [], open=output is None)
 
     def _written(self, table: exp.Table) -> tuple[int, FoundReference] | None:
         if "start" not in table.this.meta:
             return None
         return self.found.get(min(int(part.meta.get("start", table.this.meta["start"])) for part in table.parts))
 
-    def _scan(self, table: exp.Table) -> tuple[Node, Relation]:
+    def _scan(self, table: exp.Table) -> tuple[Node, ScopedRelation]:
         self.leaves += 1
         written = self._written(table)
         assert written is not None
         if self.leaves > _MOST_LEAVES:
-            return Opaque("there are too many references", ()), Relation(table.alias_or_name, [], open=True)
+            return Opaque("there are too many references", ()), ScopedRelation(table.alias_or_name, [], open=True)
         occurrence, reference = written
         known = self.tables(reference.table.lower())
         columns = dict(known.columns) if known is not None else {}
@@ -317,7 +315,7 @@ class Builder:
             occurrence, reference.table, reference.reference, tuple(r.column for r in refs.values()), tuple(refs), key
         )
         hidden = frozenset(PART_COLUMNS) if reference.brackets is not None else frozenset()
-        return self.placed(node, table), Relation(table.alias_or_name, [*refs.items()], not columns, hidden)
+        return self.placed(node, table), ScopedRelation(table.alias_or_name, [*refs.items()], not columns, hidden)
 
     # -- WHERE
 

@@ -26,7 +26,6 @@ from partwise.relation.equalities import equalities, refs, written
 from partwise.relation.expressions import render
 from partwise.relation.tree import (
     COALESCE,
-    Call,
     Distinct,
     Equal,
     Expr,
@@ -41,6 +40,7 @@ from partwise.relation.tree import (
     Scan,
     SetOp,
     Tree,
+    TreeCall,
     Window,
     children,
     columns_of,
@@ -167,13 +167,13 @@ def _kept_first(expr: Expr, node: Join, on: tuple[Equal, ...]) -> frozenset[Expr
 
 def _choose(expr: Expr, on: tuple[Equal, ...], own: frozenset[int]) -> Expr:
     """The expression with every COALESCE of two columns that ON compares replaced by the one of this side."""
-    if not isinstance(expr, Call):
+    if not isinstance(expr, TreeCall):
         return expr
     if expr.sql == COALESCE and any({e.left, e.right} == set(expr.args) for e in on):
         mine = [arg for arg in expr.args if columns_of(arg) and columns_of(arg) <= own]
         if len(mine) == 1:
             return mine[0]
-    return Call(expr.sql, tuple(_choose(arg, on, own) for arg in expr.args), expr.type)
+    return TreeCall(expr.sql, tuple(_choose(arg, on, own) for arg in expr.args), expr.type)
 
 
 def _of_full(node: Join, wants: Wants, on: tuple[Equal, ...], side: int) -> Wants:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partwise.relation.tree import COALESCE, Call, Conjunct, Equal, Expr, Ref, columns_of, substitute
+from partwise.relation.tree import COALESCE, Conjunct, Equal, Expr, Ref, TreeCall, columns_of, substitute
 
 #: No person's query has more ways to write one value; rules that miss one only restrict less.
 _MOST = 24
@@ -31,7 +31,7 @@ def _next(one: Expr, known: tuple[Equal, ...]) -> Iterable[Expr]:
         for here, there in ((e.left, e.right), (e.right, e.left)):
             if one == here:
                 yield there
-            elif isinstance(one, Call) and isinstance(here, Ref) and here.column in columns_of(one):
+            elif isinstance(one, TreeCall) and isinstance(here, Ref) and here.column in columns_of(one):
                 others: dict[int, Expr] = {r.column: r for r in refs(one)}
                 if (new := substitute(one, {**others, here.column: there})) is not None:
                     yield new
@@ -42,14 +42,14 @@ def _next(one: Expr, known: tuple[Equal, ...]) -> Iterable[Expr]:
 def refs(expr: Expr) -> frozenset[Ref]:
     if isinstance(expr, Ref):
         return frozenset([expr])
-    return frozenset(r for arg in expr.args for r in refs(arg)) if isinstance(expr, Call) else frozenset()
+    return frozenset(r for arg in expr.args for r in refs(arg)) if isinstance(expr, TreeCall) else frozenset()
 
 
 def first_of_equals(expr: Expr, known: tuple[Equal, ...]) -> Expr:
     """COALESCE(x, y) where x and y are equal is x."""
-    if not isinstance(expr, Call):
+    if not isinstance(expr, TreeCall):
         return expr
     args = tuple(first_of_equals(arg, known) for arg in expr.args)
     if expr.sql == COALESCE and any({e.left, e.right} == set(args) for e in known):
         return args[0]
-    return Call(expr.sql, args, expr.type)
+    return TreeCall(expr.sql, args, expr.type)

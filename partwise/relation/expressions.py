@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from partwise.relation.scope import Scope
-from partwise.relation.tree import COALESCE, Call, Conjunct, Const, Equal, Expr, Other, Ref, columns_of, is_total
+from partwise.relation.tree import COALESCE, Conjunct, Const, Equal, Expr, Other, Ref, TreeCall, columns_of, is_total
 from partwise.relation.types import INTEGERS, comparable, is_exact, normal
 from partwise.sql.functions import AGGREGATES
 
@@ -129,7 +129,7 @@ def _call(e: exp.Expr, scope: Scope, known: Known) -> Expr | None:
             return _total(f"date_trunc('{unit}', {{}})", inner, "timestamp")
     if isinstance(e, exp.Year | exp.Month | exp.Day | exp.Hour | exp.Minute):
         inner = of(e.this)
-        inner = inner.args[0] if isinstance(inner, Call) and inner.sql == "CAST({} AS DATE)" else inner
+        inner = inner.args[0] if isinstance(inner, TreeCall) and inner.sql == "CAST({} AS DATE)" else inner
         return _total(f"{e.key}({{}})", inner, "int") if inner.type in _TIMES else None
     return None
 
@@ -141,13 +141,13 @@ def coalesce(args: list[Expr]) -> Expr | None:
         return None
     found = args[0]
     for arg in args[1:]:
-        found = Call(COALESCE, (found, arg), kind)
+        found = TreeCall(COALESCE, (found, arg), kind)
     return found
 
 
 def _total(sql: str, arg: Expr, kind: str) -> Expr | None:
     # A value of a nested type is converted to text as well, but not by rules that are followed here.
-    return Call(sql, (arg,), kind) if is_total(arg) and is_exact(arg.type) else None
+    return TreeCall(sql, (arg,), kind) if is_total(arg) and is_exact(arg.type) else None
 
 
 def _cast(arg: Expr, to: str | None) -> Expr | None:
@@ -158,7 +158,7 @@ def _cast(arg: Expr, to: str | None) -> Expr | None:
     widened = {arg.type, to} <= INTEGERS and _WIDER.index(arg.type) < _WIDER.index(to)
     as_text = to == "string" and is_exact(arg.type) and arg.type != "binary"
     as_date = to == "date" and arg.type in ("timestamp", "timestamp_ntz")
-    return Call(f"CAST({{}} AS {to.upper()})", (arg,), to) if widened or as_text or as_date else None
+    return TreeCall(f"CAST({{}} AS {to.upper()})", (arg,), to) if widened or as_text or as_date else None
 
 
 def is_aggregate(e: exp.Expr) -> bool:
@@ -174,7 +174,7 @@ def render(expr: Expr, names: dict[int, str]) -> str:
     """Spark SQL over columns of these names."""
     if isinstance(expr, Ref):
         return f"`{names[expr.column].replace('`', '``')}`"
-    if isinstance(expr, Call):
+    if isinstance(expr, TreeCall):
         return expr.sql.format(*(render(arg, names) for arg in expr.args))
     assert isinstance(expr, Const)
     return expr.sql

@@ -18,7 +18,6 @@ from itertools import product
 from partwise.relation.equalities import equalities, written
 from partwise.relation.tree import (
     COALESCE,
-    Call,
     Const,
     Distinct,
     Equal,
@@ -33,6 +32,7 @@ from partwise.relation.tree import (
     Scan,
     SetOp,
     Tree,
+    TreeCall,
     Window,
     columns_of,
     is_total,
@@ -142,13 +142,13 @@ def _plain(e: Expr) -> Expr:
     """Without types, and COALESCE with its arguments in one order: keys are compared by what they are."""
     if isinstance(e, Ref):
         return Ref(e.column)
-    if isinstance(e, Call):
+    if isinstance(e, TreeCall):
         args = tuple(_plain(arg) for arg in e.args)
-        return Call(e.sql, tuple(sorted(args, key=repr)) if e.sql == COALESCE and _is_pair(e) else args)
+        return TreeCall(e.sql, tuple(sorted(args, key=repr)) if e.sql == COALESCE and _is_pair(e) else args)
     return e
 
 
-def _is_pair(e: Call) -> bool:
+def _is_pair(e: TreeCall) -> bool:
     return all(isinstance(arg, Ref) for arg in e.args)
 
 
@@ -199,7 +199,7 @@ def _of_full(node: Join, on: tuple[Equal, ...]) -> list[Key]:
         return []
     ours, theirs = frozenset(_plain(a) for a, _ in pairs), frozenset(_plain(b) for _, b in pairs)
     mine, yours = ([frozenset(map(_plain, k)) for k in keys(side)] for side in (node.left, node.right))
-    return [frozenset(_plain(Call(COALESCE, pair)) for pair in pairs)] if ours in mine and theirs in yours else []
+    return [frozenset(_plain(TreeCall(COALESCE, pair)) for pair in pairs)] if ours in mine and theirs in yours else []
 
 
 def _shortest(found: list[Key], known: tuple[Equal, ...]) -> list[Key]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Relation:
+class ScopedRelation:
     """Something in FROM, by its alias. `open`: it may have columns that are not listed; `hidden` ones are not in a star."""
 
     alias: str
@@ -25,7 +25,7 @@ class Relation:
 class Scope:
     """The relations that a query's expressions see. `merged` are the columns of USING, `aliases` those of its SELECT."""
 
-    relations: list[Relation] = field(default_factory=list)
+    relations: list[ScopedRelation] = field(default_factory=list)
     merged: dict[str, Expr] = field(default_factory=dict)
     aliases: set[str] = field(default_factory=set)
     outer: Scope | None = None

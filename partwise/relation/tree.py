@@ -30,7 +30,7 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TreeCall:
     """A function that never fails and always gives the same: `sql` has a {} for each argument.
 
     Only such functions may be evaluated on rows that the query itself would never have looked at.
@@ -54,7 +54,7 @@ class Other:
     type: str | None = None
 
 
-Expr: TypeAlias = Ref | Const | Call | Other
+Expr: TypeAlias = Ref | Const | TreeCall | Other
 COALESCE = "coalesce({}, {})"
 
 
@@ -258,7 +258,7 @@ def walk(node: Node) -> Iterator[Node]:
 def columns_of(expr: Expr) -> frozenset[int]:
     if isinstance(expr, Ref):
         return frozenset([expr.column])
-    if isinstance(expr, Call):
+    if isinstance(expr, TreeCall):
         return frozenset(column for arg in expr.args for column in columns_of(arg))
     return expr.columns if isinstance(expr, Other) else frozenset()
 
@@ -273,9 +273,9 @@ def substitute(expr: Expr, values: dict[int, Expr]) -> Expr | None:
     if isinstance(expr, Ref):
         found = values.get(expr.column)
         return found if found is not None and is_total(found) else None
-    if isinstance(expr, Call):
+    if isinstance(expr, TreeCall):
         args = [substitute(arg, values) for arg in expr.args]
-        return Call(expr.sql, tuple(a for a in args if a is not None), expr.type) if None not in args else None
+        return TreeCall(expr.sql, tuple(a for a in args if a is not None), expr.type) if None not in args else None
     return expr if isinstance(expr, Const) else None
 
 

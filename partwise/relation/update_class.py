@@ -40,6 +40,14 @@ class Classified:
         for each in self.inputs:
             yield from each.lines(depth + 1)
 
+    @property
+    def reason(self) -> str:
+        """The operator that makes it what it is, and why; nothing to say of what is monotonic."""
+        if self.name == "monotonic":
+            return ""
+        found = self.culprit(ORDER[ORDER.index(self.name) - 1])
+        return f"{found.operator}: {found.why}" if found.why else found.operator
+
     def culprit(self, allowed: Name) -> Classified:
         """The innermost operator that is worse than what is allowed."""
         for each in self.inputs:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from partwise.spelling import did_you_mean
 from partwise.sql.parse import SqlProblem
+from partwise.sql.references import PART_COLUMNS
 
 if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.optimizer.scope import Scope
-
-#: Stored with every table, so any reference may mention them.
-EVERYWHERE = frozenset({"part", "part_timestamp"})
 
 _MOST_QUERIES = 200
 
@@ -182,7 +180,7 @@ def _unknown_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
     if not isinstance(scope.expression, exp.Select) or _extra_columns(scope):
         return
     known = _in_reach(scope, columns)
-    everything = {c.lower() for names in known.values() if names is not None for c in names} | EVERYWHERE | _FUNCTIONS
+    everything = {c.lower() for names in known.values() if names is not None for c in names} | PART_COLUMNS | _FUNCTIONS
     sure = bool(known) and all(names is not None for names in known.values())
     aliases = {item.alias.lower() for item in scope.expression.expressions if item.alias}
     for column in scope.find_all(exp.Column):
@@ -193,14 +191,14 @@ def _unknown_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
             continue  # a.b.c: fields of structs
         if table and table in known:
             names = known[table]
-            if names is not None and name not in {c.lower() for c in names} | EVERYWHERE:
+            if names is not None and name not in {c.lower() for c in names} | PART_COLUMNS:
                 yield _problem(column, f"{column.table} has no column {column.name}", names)
         elif table:
             if sure and table not in everything | aliases:
                 yield _problem(column, f"no table is called {column.table} here", list(known), "unknown-table")
         elif sure and name not in everything | aliases:
             yield _problem(
-                column, f"none of the tables has a column {column.name}", sorted(everything - EVERYWHERE - _FUNCTIONS)
+                column, f"none of the tables has a column {column.name}", sorted(everything - PART_COLUMNS - _FUNCTIONS)
             )
 
 
@@ -226,8 +224,7 @@ def _inside_lambda(column: exp.Column) -> bool:
 def _problem(column: exp.Column, message: str, names: Iterable[str], code: str = "unknown-column") -> SqlProblem:
     names = [name for name in names if name]
     wrong = column.table if code == "unknown-table" else column.name
-    close = get_close_matches(wrong.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]}?" if close else f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+    hint = did_you_mean(wrong, names, f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}")
     part = column.args["table"] if code == "unknown-table" else column.this
     start, end = place(part)
     return SqlProblem(code, message, start, end, hint if names else "")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from partwise.compile.model import Problem, TranslationError
+from partwise.spelling import did_you_mean
 from partwise.sql.determinism import not_repeatable
 from partwise.sql.parse import tokenise
 from partwise.sql.text import Piece, one_line, plain, quoted
@@ -97,6 +97,5 @@ def unknown_columns(
         table, names = known.get(use.qualifier, known.get(None, ("", None)))
         if names is None or use.name in {plain(name) for name in names}:
             continue
-        near = difflib.get_close_matches(use.name, list(names), 1)
-        hint = f"did you mean {near[0]}?" if near else f"its columns are {', '.join(names)}"
+        hint = did_you_mean(use.name, names, f"its columns are {', '.join(names)}")
         yield Problem(use.start, "unknown-column", f"{table} has no column {use.name}", hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from partwise.sql.parse import tokenise
 
 WIDTH = 100
 
@@ -25,8 +25,9 @@ def unfolded(text: str, indent: int) -> str:
     if start < 0 or len(text) <= WIDTH - indent:
         return text
     out, depth, cases, at = text[:start], 0, 0, start
-    for match in re.finditer(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|\b(?:CASE|WHEN|ELSE|END)\b|[()]", text[start:]):
-        word, here = match[0], start + match.start()
+    for token in tokenise(text[start:]).tokens:
+        here = start + token.start
+        word = text[here : start + token.end + 1]
         depth += (word == "(") - (word == ")")
         if word in ("WHEN", "ELSE", "END") and depth == 0 and cases == 1:
             pad = " " * (indent if word == "END" else indent + 2)

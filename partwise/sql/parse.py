@@ -43,7 +43,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Tree:
+class SqlTree:
     """The tree of a text, or why there is none."""
 
     root: exp.Expr | None = None
@@ -87,7 +87,7 @@ def _window_as_name(tokens: list[Token]) -> tuple[Token, ...]:
     return tuple(out)
 
 
-def parse(sql: str, tokens: tuple[Token, ...]) -> Tree:
+def parse(sql: str, tokens: tuple[Token, ...]) -> SqlTree:
     """The tree of exactly one query."""
     if not tokens:
         return _failed("sql-syntax", "there is no SQL here", 0, 0, "write a SELECT")
@@ -100,7 +100,7 @@ def parse(sql: str, tokens: tuple[Token, ...]) -> Tree:
     return _one_query(statements, tokens)
 
 
-def _one_query(statements: list[exp.Expr], tokens: tuple[Token, ...]) -> Tree:
+def _one_query(statements: list[exp.Expr], tokens: tuple[Token, ...]) -> SqlTree:
     from sqlglot import exp
 
     first = tokens[0]
@@ -119,11 +119,11 @@ def _one_query(statements: list[exp.Expr], tokens: tuple[Token, ...]) -> Tree:
         message = f"{first.text.upper()} is not a query"
         hint = "write a SELECT (or WITH ... SELECT): Partwise itself creates and fills the table"
         return _failed("not-a-query", message, first.start, first.end, hint)
-    return Tree(statements[0])
+    return SqlTree(statements[0])
 
 
-def _failed(code: str, message: str, start: int, last: int, hint: str = "") -> Tree:
-    return Tree(problems=(SqlProblem(code, message, start, last + 1, hint),))
+def _failed(code: str, message: str, start: int, last: int, hint: str = "") -> SqlTree:
+    return SqlTree(problems=(SqlProblem(code, message, start, last + 1, hint),))
 
 
 def _too_deep(tokens: tuple[Token, ...]) -> Token | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from partwise.parts import Reference
 from partwise.sql.linear import fold
-from partwise.sql.parse import SqlProblem, Tree, parse, tokenise
+from partwise.sql.parse import SqlProblem, SqlTree, parse, tokenise
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: The names an index can have: `i` in INITIALIZE, `j` in UPDATE.
 INDEXES = ("i", "j")
+#: Stored with every table: any query may name them.
+PART_COLUMNS = frozenset(["part", "part_timestamp"])
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,15 @@ class FoundReference:
 
 @dataclass(frozen=True)
 class FoundReferences:
-    """All tables that a query reads, in order of appearance, and what is wrong with its text."""
+    """All tables that a query reads, in order of appearance, and what is wrong with its text.
+
+    `names_part`: it names the columns that are about storage, so that it sees them; `*` alone does not show them.
+    """
 
     tables: tuple[FoundReference, ...] = ()
     problems: tuple[SqlProblem, ...] = ()
     index: str = "j"
+    names_part: bool = False
 
     @property
     def parts(self) -> tuple[FoundReference, ...]:
@@ -131,7 +137,7 @@ def analyse(sql: str, index: str = "j") -> Analysis:
 
 
 def _analysis(
-    sql: str, index: str, tree: Tree, tokens: tuple[Token, ...], every: dict[int, _Brackets], chosen: set[int]
+    sql: str, index: str, tree: SqlTree, tokens: tuple[Token, ...], every: dict[int, _Brackets], chosen: set[int]
 ) -> Analysis:
     if tree.root is None:
         return Analysis(FoundReferences((), tree.problems, index))
@@ -157,7 +163,27 @@ def _analysis(
         end = at.close + 1
         tables.append(FoundReference(name, alias, reference, inside, start, end, sql[start:end]))
     tables.sort(key=lambda t: t.start)
-    return Analysis(FoundReferences(tuple(tables), tuple(problems), index), tokens, tree.root)
+    found = FoundReferences(tuple(tables), tuple(problems), index, _names_part(tree.root, tokens))
+    return Analysis(found, tokens, tree.root)
+
+
+def _names_part(root: exp.Expr, tokens: tuple[Token, ...]) -> bool:
+    """Whether a column is named so: not a table, an alias of one, or a word in a comment, a hint or a string."""
+    from sqlglot import exp
+
+    places = {t.start for t in tokens if t.token_type.name not in _TEXTS and t.text.lower() in PART_COLUMNS}
+    if not places:
+        return False
+    for name in root.find_all(exp.Identifier):
+        parent = name.parent
+        qualifies = isinstance(parent, exp.Column) and name is not parent.this
+        aliases = isinstance(parent, exp.TableAlias) and name is parent.this
+        if "start" in name.meta and (qualifies or aliases or isinstance(parent, exp.Table)):
+            places.discard(int(name.meta["start"]))
+    return bool(places)
+
+
+_TEXTS = frozenset(["STRING", "RAW_STRING", "HEX_STRING", "BYTE_STRING", "HINT"])
 
 
 def _reference(inside: str, start: int, index: str) -> Reference | SqlProblem:

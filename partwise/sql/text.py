@@ -235,12 +235,19 @@ _BEFORE_OPERANDS = frozenset(
 )  # fmt: skip
 
 
-QUOTED = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)""", re.DOTALL)
+def cut_at_quotes(text: str) -> list[str]:
+    """Text outside quotes and quoted text in turn, beginning outside: strings and quoted names as they are written."""
+    pieces, at = [], 0
+    for token in tokenise(text).tokens:
+        if text[token.end] in "'\"`":
+            pieces += [text[at : token.start], text[token.start : token.end + 1]]
+            at = token.end + 1
+    return [*pieces, text[at:]]
 
 
 def one_line(text: str) -> str:
     """White space made single, except inside strings and quoted names."""
-    parts = QUOTED.split(text)
+    parts = cut_at_quotes(text)
     for at, part in enumerate(parts):
         parts[at] = part.replace("\n", "\\n") if at % 2 else re.sub(r"\s+", " ", part)
     return "".join(parts).strip()
@@ -253,7 +260,7 @@ def unwrapped(text: str) -> str:
 
 def without_strings(text: str) -> str:
     """Of the same length, for looking at signs that may stand in strings, too."""
-    return "".join("x" * len(part) if at % 2 else part for at, part in enumerate(QUOTED.split(text)))
+    return "".join("x" * len(part) if at % 2 else part for at, part in enumerate(cut_at_quotes(text)))
 
 
 def conjunct(text: str) -> str:

@@ -43,6 +43,8 @@ class Folder(Protocol):
         """Deletes a folder with all it holds; fine when it is not there."""
 
     def parquet(self, name: str) -> Parquet | None: ...
+    def footer(self, name: str) -> Footer:
+        """Raises BadFile for anything that is not a whole Parquet file."""
 
 
 class Parquet(Protocol):
@@ -107,6 +109,9 @@ class LocalFolder:
         size = self.size(name)
         return None if size is None else _LocalParquet(name, size, str(self.base / name))
 
+    def footer(self, name: str) -> Footer:
+        return _footer(name, str(self.base / name))
+
 
 @dataclass(frozen=True, slots=True)
 class _LocalParquet:
@@ -157,6 +162,11 @@ class RemoteFolder:
         """One request gives the size and the footer."""
         found = self.bucket.tail(name)
         return None if found is None else _RemoteParquet(name, *found, self.bucket)
+
+    def footer(self, name: str) -> Footer:
+        if (found := self.parquet(name)) is None:
+            raise BadFile(f"{name} is missing")
+        return found.footer()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
-
-from deltalake.transaction import AddAction, RemoveAction
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from partwise.storage.files import Folder, folder
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction, RemoveAction
 
 #: The commit's metadata key that holds the ledger entry, as JSON text.
 ENTRY = "partwise"
@@ -74,6 +75,8 @@ def written(actions: Iterable[AddAction | RemoveAction], metadata: Mapping[str, 
 
     The same as delta-rs writes. Paths are ours, so that nothing in them needs to be escaped.
     """
+    from deltalake.transaction import AddAction  # only writers pay for delta-rs
+
     now = time.time_ns() // 1_000_000
     operation = {"operation": "WRITE", "operationParameters": {"mode": "Append", "partitionBy": "[]"}}
     lines: list[dict[str, Any]] = [

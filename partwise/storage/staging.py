@@ -46,11 +46,6 @@ def begin(handle: Handle, step: str) -> str:
     return f"{handle.path.rstrip('/')}/{name}"
 
 
-def write(handle: Handle, step: str, name: str, content: bytes) -> None:
-    """Puts a whole file into the folder of a step that has begun."""
-    folder(handle.path).write(f"{folder_of(step)}/{name}", content)
-
-
 def staged(path: str, step: str) -> tuple[File, ...]:
     """The Parquet files that a step has staged, in order of their names."""
     name = folder_of(step)
@@ -60,6 +55,15 @@ def staged(path: str, step: str) -> tuple[File, ...]:
 
 #: Steps of this process whose files were uploaded one by one: none of them is empty.
 _uploaded: set[str] = set()
+
+
+def write(handle: Handle, step: str, name: str, content: bytes) -> File:
+    """Puts a whole file, which has rows, into the folder of a step that has begun."""
+    file = File(f"{folder_of(step)}/{name}", len(content))
+    folder(handle.path).write(file.path, content)
+    if is_remote(handle.path):
+        _uploaded.add(step)
+    return file
 
 
 def upload(handle: Handle, step: str, here: Path) -> tuple[File, ...]:

@@ -23,7 +23,7 @@ def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     """What spark-submit is told with --conf: Delta, what results depend on, and what the workspace says (`conf`)."""
     from spark_jobs.session.session import driver_settings
 
-    found = driver_settings(master, {})
+    found = driver_settings(master, conf)
     return {name: value for name, value in found.items() if name not in _NOT_SAID} | dict(conf)
 
 

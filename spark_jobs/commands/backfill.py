@@ -200,7 +200,7 @@ def _begin(engine: Engine, asked: Asked, downstream: bool, wait: bool) -> Backfi
 
 
 def _go_on(engine: Engine, found: Backfill) -> Backfill:
-    from partwise.ledger.records.backfills import Over, Overlaps, go_on
+    from partwise.ledger.records.backfills import BackfillOver, Overlaps, go_on
     from partwise.ledger.write.lease_holding import is_dead
 
     graph = engine.ledger.graph()
@@ -209,7 +209,7 @@ def _go_on(engine: Engine, found: Backfill) -> Backfill:
             return go_on(w, graph, found.number, engine.holder, is_dead)
     except Overlaps as why:
         raise Stop(f"{why.other.text(graph)} ({why.other.holder}) is working on these parts now.") from None
-    except Over:
+    except BackfillOver:
         raise Stop(f"{found.text(graph)} has finished meanwhile.") from None
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.choose.repair import Decision, Figures, choose, is_small
+from partwise.choose.repair import AUTOMATIC, Figures, RepairDecision, choose, is_small
 from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
 from partwise.parts import Parts
@@ -30,7 +30,7 @@ from spark_jobs.step import read
 from spark_jobs.step.by_merging import Merging
 from spark_jobs.step.changed_rows import Changed, changed
 from spark_jobs.step.compute import Computing
-from spark_jobs.step.keys import MOST, AnyOf, Keys
+from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys
 
 log = logging.getLogger("partwise.step")
 
@@ -45,7 +45,7 @@ class Touching:
     parts: Parts
     keys: AnyOf
     plan: Restriction
-    decision: Decision
+    decision: RepairDecision
     figures: Figures
     merging: Merging | None = None
 
@@ -60,18 +60,19 @@ class Repairs:
     """The repairs of one step."""
 
     computing: Computing
-    decided: list[Decision] = field(default_factory=list)
+    decided: list[RepairDecision] = field(default_factory=list)
 
     def touching(self, parts: list[int]) -> Touching | None:
         """What to compute of these parts; None: all of it."""
         view, pin = self.computing.view, self.computing.pin
-        pasts = [Past(past.parts & Parts.single(*parts), past.inputs) for past in pin.past]
+        pasts = [replace(past, parts=past.parts & Parts.single(*parts)) for past in pin.past]
         covered = sum(past.parts.count for past in pasts)
         wanted = self.computing.engine.repair_by or view.written.repair_by
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
         if wanted == "recompute" or covered < len(parts) or view.initialize is not None or pin.table.self_references:
             return None
-        if wanted == "auto" and is_small(sum(self._rows(Parts.single(*parts)).values()), self._result(parts)):
+        read = sum(self._rows(Parts.single(*parts)).values())
+        if wanted == "auto" and (not AUTOMATIC or is_small(read, self._result(parts))):
             return None  # before the query is looked at, which takes time as well
         try:
             return self._touching(Parts.single(*parts), [past for past in pasts if past.parts], wanted)
@@ -119,6 +120,8 @@ class Repairs:
         """Changed rows can be merged if one reference changed, and the groups can be named."""
         if len(moved) != 1 or not self._relation.repair("merge").possible:
             return None
+        if self.computing.view.single_pass is not None:
+            return None  # many parts at once are another text, in which references have other numbers
         groups = self._relation.delta.groups or ()
         if not set(groups) <= self._followed:
             return None
@@ -164,10 +167,14 @@ class Repairs:
             new = self.computing.handle(table)
             for past in pasts:
                 then, now = past.inputs[table], self.computing.pin.inputs[table]
+                wanted, touched = _wanted(reference, past.parts), past.changed[table]
+                wanted = None if wanted is None else wanted & touched
+                if not touched or (wanted is not None and not wanted):
+                    continue
                 if new is None or then.version is None or then.generation != now.generation:
                     return None
                 old = self.computing.engine.open(table, then)
-                difference = None if old is None else changed(new, old, _wanted(reference, past.parts))
+                difference = None if old is None else changed(new, old, wanted)
                 if difference is None:
                     return None
                 found.setdefault(n, []).append(difference)
@@ -200,7 +207,7 @@ class Repairs:
         """Rows that these parts hold."""
         return sum(self.computing.pin.before[j].rows for j in parts)
 
-    def _taken(self, plan: Restriction, at: int, moved: Mapping[int, list[Changed]]) -> Keys:
+    def _taken(self, plan: Restriction, at: int, moved: Mapping[int, list[Changed]]) -> TouchedKeys:
         """The values of one set, from the changed rows."""
         spark, touched = self.computing.engine.spark, plan.sets[at]
         assert self.computing.own is not None
@@ -214,9 +221,9 @@ class Repairs:
             for change in moved.get(n, ())
         ]
         if not frames:
-            return Keys(touched.columns, types, ())
+            return TouchedKeys(touched.columns, types, ())
         rows = read.union(frames).distinct().limit(MOST + 1).collect()
-        return Keys(touched.columns, types, tuple(tuple(row) for row in rows))
+        return TouchedKeys(touched.columns, types, tuple(tuple(row) for row in rows))
 
 
 def touched_files(handle: Handle, paths: list[str]) -> tuple[File, ...]:

@@ -19,7 +19,7 @@ from partwise.storage import schema as schemas
 from spark_jobs.step import read
 from spark_jobs.step.changed_rows import Changed
 from spark_jobs.step.compute import Computing
-from spark_jobs.step.keys import MOST, AnyOf, Keys
+from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys
 from spark_jobs.step.many import Many
 
 _SIGN = "__sign"
@@ -64,12 +64,12 @@ class Merging:
         """The groups of the changed rows; none where rows are only added."""
         groups = self.delta.groups or ()
         if not groups:
-            return AnyOf(computing.engine.spark, (Keys((), (), ()),))
+            return AnyOf(computing.engine.spark, (TouchedKeys((), (), ()),))
         found = given.select(*(F.col(f"`{g}`") for g in groups)).distinct().limit(MOST + 1).collect()
         if len(found) > MOST:
             raise CannotMerge(f"more than {MOST:,} groups are touched")
         kinds = tuple(types[g] for g in groups)
-        return AnyOf(computing.engine.spark, (Keys(groups, kinds, tuple(tuple(row) for row in found)),))
+        return AnyOf(computing.engine.spark, (TouchedKeys(groups, kinds, tuple(tuple(row) for row in found)),))
 
     def merged(self, old: DataFrame, given: DataFrame) -> DataFrame:
         """The groups as they are now: `old` are their rows as published."""
@@ -102,7 +102,7 @@ def sample(keys: AnyOf) -> AnyOf | None:
     if not groups.columns:
         return None
     chosen = sorted(groups.values, key=lambda value: hash_of(value))[:SAMPLE]
-    return AnyOf(keys.spark, (Keys(groups.columns, groups.types, tuple(chosen)),))
+    return AnyOf(keys.spark, (TouchedKeys(groups.columns, groups.types, tuple(chosen)),))
 
 
 def hash_of(value: tuple[object, ...]) -> bytes:

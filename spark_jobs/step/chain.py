@@ -15,11 +15,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from partwise.ledger.write.commit import Content
 from partwise.plan.walk import Walk
+from spark_jobs.progress import StepProgress
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
 from spark_jobs.step import small
 from spark_jobs.step.compute import Computing, QueryFailed
 from spark_jobs.step.digest import EMPTY, row_count
-from spark_jobs.step.progress import Progress
 from spark_jobs.step.small import Collected
 
 #: A chain is written to a file when it has come to so many bytes.
@@ -53,7 +53,7 @@ class Chain:
         return self._bytes > MOST_BYTES or self._count > rows
 
 
-def follow(computing: Computing, walk: Walk, first: int, until: float, most: int, progress: Progress) -> Chain:
+def follow(computing: Computing, walk: Walk, first: int, until: float, most: int, progress: StepProgress) -> Chain:
     """Compute `first` and what the walk hands out after it, until that many parts, the time, or the memory is used up.
 
     A part whose query fails ends the chain; the general way computes it again and says what is wrong.

@@ -35,7 +35,6 @@ from spark_jobs.step.stage import with_part
 #: Columns that are about storage, not content. A query that names them sees the first two; `*` alone does not.
 PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
 HIDDEN = (*PART_COLUMNS, "_file")
-_NAMED = re.compile(r"\bpart(_timestamp)?\b", re.IGNORECASE)
 _names = count()
 #: A line of the query as it ran, perhaps cut, and below it the marks under what failed.
 _CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)\n( *)(\^+)")
@@ -91,7 +90,7 @@ class Computing:
         if self.filtered is None and (fast := self._fast(j)) is not None:
             text, found = fast, _found(fast)
         try:
-            named = _NAMED.search(text) is not None
+            named = found.names_part
             rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named, found), found=found))
             return rows.drop(*PART_COLUMNS) if named else rows
         except SPARK_ERRORS as why:
@@ -139,7 +138,7 @@ class Computing:
 
     def lifted(self, lifted: Lifted, parts: Parts) -> DataFrame:
         """The result of many parts, from the update query rewritten for them. Raises what Spark raises."""
-        named = _NAMED.search(lifted.text) is not None
+        named = self.view.update.found.names_part
         names = {PARTS: self._keep(self.engine.spark.sql(_listed(parts)))}
         for at, item in enumerate(lifted.inputs):
             rows = self._spread(item.table, item.reference, parts, item.column or INDEX, named, at)
@@ -148,15 +147,15 @@ class Computing:
 
     def single_pass(self, text: str, parts: Range) -> DataFrame:
         """The result of consecutive parts of a view that reads its own part before. Raises what Spark raises."""
-        named = _NAMED.search(text) is not None
+        references = _found(text)
 
         def name(found: FoundReference) -> str:
             if self.spelled(found.table) == self.pin.table.name:
                 before = self._own(Range(parts.lo - 1, parts.lo - 1))
                 return self._keep(before.drop(*HIDDEN))
-            return self._keep(self._spread(found.table, found.reference, Parts.of(parts), INDEX, named))
+            return self._keep(self._spread(found.table, found.reference, Parts.of(parts), INDEX, references.names_part))
 
-        text = splice(text, name, found=_found(text)).replace(FIRST, f"{parts.lo}L").replace(LAST, f"{parts.hi}L")
+        text = splice(text, name, found=references).replace(FIRST, f"{parts.lo}L").replace(LAST, f"{parts.hi}L")
         return self._placed(self.engine.spark.sql(text))
 
     def near(self, text: str, parts: Parts) -> DataFrame:

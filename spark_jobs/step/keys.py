@@ -17,18 +17,18 @@ MOST = 20_000
 
 
 @dataclass(frozen=True)
-class Keys:
+class TouchedKeys:
     """Values of `columns` of the result, each once."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
 
-    def projected(self, columns: Sequence[str]) -> Keys:
+    def projected(self, columns: Sequence[str]) -> TouchedKeys:
         """What is left of them in some of the columns."""
         at = [self.columns.index(c) for c in columns]
         values = dict.fromkeys(tuple(value[p] for p in at) for value in self.values)
-        return Keys(tuple(columns), tuple(self.types[p] for p in at), tuple(values))
+        return TouchedKeys(tuple(columns), tuple(self.types[p] for p in at), tuple(values))
 
     @property
     def are_few(self) -> bool:
@@ -61,7 +61,7 @@ class AnyOf:
     """Several sets joined by OR: a row is touched if it is in one of them."""
 
     spark: SparkSession
-    sets: tuple[Keys, ...]
+    sets: tuple[TouchedKeys, ...]
 
     def __bool__(self) -> bool:
         return any(keys.values for keys in self.sets)

@@ -60,6 +60,7 @@ class Many:
     computing: Computing
     lifted: Lifted | None = None
     single_pass: str | None = None
+    near: str | None = None
     alone: bool = False
     pace: Pace = field(default_factory=Pace)
     _beyond: int = _FIRST_BEYOND
@@ -74,6 +75,7 @@ class Many:
             # A part that fails a check ends what follows it, so checked parts go one after another.
             self.single_pass = None if view.checks else view.single_pass
         elif self.computing.pin.due.count > 1 and "lifted" not in self.computing.careful:
+            self.near = view.single_pass
             try:
                 self.lifted = lift(view.update.text)
             except NotLiftable:
@@ -84,7 +86,7 @@ class Many:
         if self.alone:
             return self._take_alone(walk)
         engine = self.computing.engine
-        limit = self.pace.most_parts(engine.most_parts if self.lifted else TOGETHER)
+        limit = self.pace.most_parts(engine.most_parts if self._together else TOGETHER)
         most_rows, found, rows = self.pace.most_rows(engine.most_rows), list[int](), 0
         for j in walk:
             found.append(j)
@@ -125,7 +127,7 @@ class Many:
             return self.computing.rows(parts[0])
         if self.alone:
             return self._passed(parts)
-        if self.lifted is not None and (rows := self._lifted(parts)) is not None:
+        if self._together and (rows := self._lifted(parts)) is not None:
             return rows
         if len(parts) > TOGETHER:
             raise NotTogether
@@ -138,12 +140,11 @@ class Many:
 
     def _lifted(self, parts: list[int]) -> DataFrame | None:
         """None if Spark refuses the lifted query, or would give it other columns than that of one part; the log says so."""
-        assert self.lifted is not None
         computing, first = self.computing, self.computing.pin.start
         own = computing.view.initialize is not None and first in parts
         try:
-            some, near = Parts.single(*(j for j in parts if not own or j != first)), computing.view.single_pass
-            rows = computing.near(near, some) if near is not None else computing.lifted(self.lifted, some)
+            some = Parts.single(*(j for j in parts if not own or j != first))
+            rows = self._of_many(some)
             if not self._fits(rows):
                 self._give_up("its columns are not those of one part")
                 return None
@@ -152,10 +153,23 @@ class Many:
             return None
         return union([computing.rows(first), rows]) if own else rows
 
+    @property
+    def _together(self) -> bool:
+        """Whether there is one query for many parts."""
+        return self.lifted is not None or self.near is not None
+
+    def _of_many(self, parts: Parts) -> DataFrame:
+        # Rows between parts that are far apart would be read for nothing.
+        dense = parts.last - parts.first < 4 * parts.count
+        if self.near is not None and (dense or self.lifted is None):
+            return self.computing.near(self.near, parts)
+        assert self.lifted is not None
+        return self.computing.lifted(self.lifted, parts)
+
     def _give_up(self, why: str) -> None:
         """From here on part by part. `explain` cannot know of it: only Spark could tell."""
         log.info("%s: one query for many parts is not possible: %s", self.computing.view.name, why)
-        self.lifted = None
+        self.lifted = self.near = None
         self.computing.give_up("lifted", why)
 
     def _fits(self, rows: DataFrame) -> bool:
@@ -168,10 +182,10 @@ class Many:
 
     def smaller(self, parts: list[int]) -> Iterator[list[int]]:
         """What failed together, in lots that are tried again."""
-        if self.lifted is None and len(parts) > TOGETHER:
+        if not self._together and len(parts) > TOGETHER:
             size = TOGETHER
         else:
-            size = 1 if self.lifted is None or len(parts) <= _FEW else -(-len(parts) // 2)
+            size = 1 if not self._together or len(parts) <= _FEW else -(-len(parts) // 2)
         yield from (parts[at : at + size] for at in range(0, len(parts), size))
 
     # -- how many rows a part reads, and gives

@@ -17,6 +17,7 @@ from partwise.object_store import spark_path
 from partwise.parts import Parts
 from partwise.storage import File, Handle, Rewrite
 from partwise.storage import schema as schemas
+from spark_jobs.paths import literal
 from spark_jobs.step.copies import copies_for
 
 #: So many bytes of files are read by one task.
@@ -96,8 +97,3 @@ def _read(spark: SparkSession, schema: str, uris: list[str]) -> DataFrame:
     columns = StructType.fromJson(json.loads(schema))
     # No listing, no guessing: the schema is the table's, and nothing in a path means anything.
     return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*map(literal, uris))
-
-
-def literal(uri: str) -> str:
-    """Spark takes `[`, `{`, `*` and `?` in a path for patterns, and calls an object store by another name."""
-    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in spark_path(uri))

@@ -24,6 +24,7 @@ from partwise.storage import File
 from partwise.storage import schema as schemas
 from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
+from spark_jobs.progress import StepProgress
 from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure, message_of
 from spark_jobs.step import read, small
 from spark_jobs.step.by_keys import Repairs, Touching
@@ -33,7 +34,6 @@ from spark_jobs.step.compute import Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
 from spark_jobs.step.patch import Patch, Repaired, check_copies, make_patch, repaired_by, survivors
-from spark_jobs.step.progress import Progress
 from spark_jobs.step.settle import settle
 from spark_jobs.step.stage import stage
 
@@ -119,7 +119,7 @@ def _has_its_table(computing: Computing, held: Lease) -> bool:
 
 def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
     pin, work = computing.pin, Work()
-    with Progress(computing.engine, held, pin, computing.engine.now()).noted() as progress:
+    with StepProgress(computing.engine, held, pin, computing.engine.now()).noted() as progress:
         _compute(computing, work, progress)
     _tell_failures(computing, held, work)
     changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
@@ -152,7 +152,7 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair)
 
 
-def _compute(computing: Computing, work: Work, progress: Progress) -> None:
+def _compute(computing: Computing, work: Work, progress: StepProgress) -> None:
     """Compute part after part, or many in one job where that can be done, until it is time to publish.
 
     What is not computed by then stays due: the next step goes on with it.
@@ -177,7 +177,7 @@ def _compute(computing: Computing, work: Work, progress: Progress) -> None:
 
 
 def _chain(
-    computing: Computing, many: Many, work: Work, walk: Walk, first: int, progress: Progress
+    computing: Computing, many: Many, work: Work, walk: Walk, first: int, progress: StepProgress
 ) -> tuple[int, list[int]]:
     """Compute this part and those that follow it in memory. Returns how many, and the one that is left to be tried."""
     engine, handle = computing.engine, computing.own

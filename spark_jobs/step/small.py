@@ -66,8 +66,7 @@ def stage(collected: Collected, handle: Handle, step: str) -> tuple[File, ...]:
     if not collected.rows.num_rows:
         return ()
     storage.begin(handle, step)
-    write(handle, step, "part-0.snappy.parquet", parquet(collected.rows))
-    return storage.staged(handle.path, step)
+    return (write(handle, step, "part-0.snappy.parquet", parquet(collected.rows)),)
 
 
 def parquet(rows: Any) -> bytes:

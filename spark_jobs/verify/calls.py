@@ -7,21 +7,21 @@ what comes before the last row does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from partwise.sql.calls import Call
-from partwise.sql.text import one_line
-from partwise.sql.types.known import Columns, type_of
+from spark_jobs.verify.clauses import one_line
+from spark_jobs.verify.expressions import Call
 
 
-def documented(text: str, calls: Sequence[Call], moment: Sequence[str], columns: Columns) -> str:
-    """The text with these calls written again. `moment`: the columns that say which row is first; `columns`: types."""
+def documented(text: str, calls: Sequence[Call], moment: Sequence[str], bigints: Collection[str]) -> str:
+    """The text with these calls written differently. `moment`: the columns that say which row is first; `bigints`:
+    expressions of that type."""
     for call in sorted(calls, key=lambda c: -c.start):  # from the end, so that places in front stay what they are
-        text = text[: call.start] + _written(text, call, moment, columns) + text[call.end :]
+        text = text[: call.start] + _written(text, call, moment, bigints) + text[call.end :]
     return text
 
 
-def _written(text: str, call: Call, moment: Sequence[str], columns: Columns) -> str:
+def _written(text: str, call: Call, moment: Sequence[str], bigints: Collection[str]) -> str:
     args = [one_line(arg.text) for arg in call.args]
     if call.name in ("first", "last"):
         ignores = call.ignore_nulls or (len(args) == 2 and args[1].upper() == "TRUE")
@@ -33,7 +33,7 @@ def _written(text: str, call: Call, moment: Sequence[str], columns: Columns) -> 
         x, y = args
         rows = _rows(call, args)
         return f"(COVAR_POP({x}, {y}){rows} / NULLIF(STDDEV_POP({x}){rows} * STDDEV_POP({y}){rows}, 0))"
-    if call.name == "sum" and type_of(call.args[0].tree, columns) == "bigint":
+    if call.name == "sum" and call.args[0].text in bigints:
         return f"CAST(SUM(CAST({args[0]} AS DECIMAL(38,0))){_rows(call, [])} AS BIGINT)"
     return call.name + text[text.index("(", call.start) : call.end]
 

@@ -7,7 +7,6 @@ the rows that were found.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
@@ -16,15 +15,21 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.compile.parse import Query, parse
-from partwise.compile.select import Formula, select
 from partwise.definitions import Source, View
 from partwise.object_store import spark_path
 from partwise.parts import Range
-from partwise.sql.calls import Call
-from partwise.sql.expressions import columns
-from partwise.sql.text import Piece, plain, quoted
-from spark_jobs.step.read import literal
+from spark_jobs.paths import literal
+from spark_jobs.verify.clauses import Query, Span, name_of, quoted, read
+from spark_jobs.verify.expressions import (
+    Call,
+    calls,
+    column_of,
+    conjuncts,
+    keys_of,
+    named_in_having,
+    uses,
+    without_ascending,
+)
 from spark_jobs.verify.several import expect_several
 from spark_jobs.verify.windowed_text import is_several
 
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking, Expected
 
 _AT_ONCE = 20
-_ASCENDING = re.compile(r"\s+ASC\s*$", re.IGNORECASE)
 _names = count()
 
 
@@ -43,9 +47,9 @@ def expect_query(checking: Checking, view: View) -> Expected:
     assert view.query is not None
     if is_several(view.query.text, view.output):
         return expect_several(checking, view)
-    query, found = parse(view.query.text), Expected()
-    name = next(n for n in checking.graph.tables if n.lower() == plain(query.table))
-    if query.window is not None:
+    query, found = read(view.query.text), Expected()
+    name = next(n for n in checking.graph.tables if n.lower() == query.table)
+    if query.windows:
         expect_windows(checking, view, query, name, found)
     else:
         _Pattern(checking, view, query, name).expect(found)
@@ -65,27 +69,69 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Condition:
+class Condition:
     """One conjunct of WHERE. `variable` None: it filters rows. `kind`: on the row alone, against the last row of
     the variable before (where the variable begins), or against the row before (where it goes on)."""
 
     variable: int | None
     kind: str
     sql: str
+    own: tuple[str, ...]  # columns of the row itself
+    older: tuple[str, ...]  # columns of the row before
+
+
+def condition(span: Span, pattern: Sequence[tuple[str, bool]], tables: Sequence[str]) -> Condition:
+    names = [name for name, _ in pattern]
+    found = uses(span, [*names, *tables])
+    used = sorted({names.index(u.qualifier) for u in found if u.qualifier in names})
+    previous = _calls_of_prev(span)
+    changes: list[tuple[int, int, str]] = []
+    own: list[str] = []
+    older: list[str] = []
+    for use in found:
+        inside = any(a < use.start and use.end < b for a, b in previous)
+        before = inside or (len(used) == 2 and use.qualifier == names[used[0]])
+        changes.append((use.start, use.end, ("__before." if before else "") + quoted(use.name)))
+        (older if before else own).append(use.name)
+    changes += [(start, _opening(span, start), "") for start, _ in previous]  # the parentheses stay
+    kind = "again" if previous else "begin" if len(used) == 2 else "row"
+    return Condition(used[-1] if used else None, kind, span.written(changes), tuple(own), tuple(older))
+
+
+def columns_by_use(query: Query, conditions: Sequence[Condition], tables: Sequence[str]) -> list[str]:
+    """What decides among rows that nobody has said the order of: the columns that the query uses. First those of
+    conditions on the row itself, variable by variable, then those of aggregates, then those compared with the row
+    before."""
+    in_order = [
+        c
+        for at, (_, plus) in enumerate(query.pattern)
+        for kind in ("row", *(["begin"] if at else []), *(["again"] if plus else []))
+        for c in conditions
+        if (c.variable, c.kind) == (at, kind)
+    ]
+    qualifiers = [*tables, *(name for name, _ in query.pattern)]
+    spans = [item.body for item in query.items] + ([query.having] if query.having is not None else [])
+    found = [name for c in in_order for name in c.own]
+    for call in (call for span in spans for call in calls(span)):
+        taken = [span for span in (*call.args, call.filter) if span is not None and not span.text.endswith("*")]
+        found += [use.name for span in taken for use in uses(span, qualifiers)]
+    found += [name for c in in_order for name in c.older]
+    return list(dict.fromkeys(found))
 
 
 class _Pattern:
     def __init__(self, checking: Checking, view: View, query: Query, table: str) -> None:
-        assert query.pattern is not None
         self.checking, self.view, self.query, self.table = checking, view, query, table
-        self.names = [v.name for v in query.pattern]
-        self.plus = [v.plus for v in query.pattern]
-        self.tables = [plain(table), *([plain(query.alias)] if query.alias else [])]
-        conjuncts = query.where.conjuncts() if query.where is not None else []
-        conditions = [self._condition(piece) for piece in conjuncts]
+        self.names = [name for name, _ in query.pattern]
+        self.plus = [plus for _, plus in query.pattern]
+        self.tables = [name_of(table), *([query.alias] if query.alias else [])]
+        spans = conjuncts(query.where) if query.where is not None else []
+        conditions = [condition(span, query.pattern, self.tables) for span in spans]
         self.filters = [c for c in conditions if c.variable is None]
         self.conditions = [c for c in conditions if c.variable is not None]
-        self.selection = select(query, [*self.tables, *self.names], None)
+        known = checking.rows_of(table, Range(0, 0)).columns
+        self.keys = keys_of(query, {name.lower() for name in known})
+        self.shown = checking.columns_of(view.name)
 
     def expect(self, found: Expected) -> None:
         checking, view = self.checking, self.view
@@ -116,7 +162,7 @@ class _Pattern:
         rows = self.checking.rows_of(self.table, span).withColumn("__part", F.expr(f"part DIV {ratio}"))
         if self.filters:
             rows = rows.where(" AND ".join(f"({c.sql})" for c in self.filters))
-        keys = ", ".join(self._bare(key.piece) for key in self.selection.keys) or "1"
+        keys = ", ".join(self._bare(key) for key in self.keys) or "1"
         rows = rows.withColumn("__group", F.expr(f"dense_rank() OVER (ORDER BY struct({keys}))"))
         order = ", ".join(["__part", *self._order()])
         rows = rows.withColumn("__at", F.expr(f"row_number() OVER (PARTITION BY __group ORDER BY {order})"))
@@ -130,47 +176,16 @@ class _Pattern:
         """As documented: what ORDER BY says, or else the event time, then the tie column of the source. Rows that are
         equal by all that are taken in the order of their values."""
         given = self.checking.definitions[self.table]
-        order = [_ASCENDING.sub("", self._bare(piece)) for piece in self.query.order_by]
+        order = [self._bare(without_ascending(span)) for span in self.query.order_by]
         if isinstance(given, Source):
             order = order or [quoted(given.time.column)]
             order += [quoted(given.time.tie)] if given.time.tie else []
         elif self.checking.graph[self.table].length != self.view.part:
             order.insert(0, "part_timestamp")  # a part of the view spans several of what it reads
-        return [*order, *self._values()]
+        return [*order, *map(quoted, columns_by_use(self.query, self.conditions, self.tables))]
 
-    def _values(self) -> list[str]:
-        """The columns whose values decide among rows that nobody has said the order of: those that the query uses."""
-        from partwise.compile.pattern.plan import plan_pattern
-        from partwise.compile.result_types import ResultColumns
-        from partwise.compile.translate import with_part_columns
-        from partwise.compile.translated import question
-
-        view, given = self.view, self.checking.definitions[self.table]
-        names = tuple(self.checking.rows_of(self.table, Range(0, 0)).columns)
-        compiled = self.checking.engine.definitions.views.get(self.table)
-        stored = ResultColumns(names, compiled.types if compiled is not None else {})
-        asked, tables = question(view, {given.name.lower(): given}, {given.name.lower(): stored})
-        plan = plan_pattern(asked, self.query, with_part_columns(tables[given.name.lower()]))
-        return [quoted(name) for name in plan.row_columns]
-
-    def _condition(self, piece: Piece) -> _Condition:
-        uses = columns(piece, [*self.names, *self.tables])
-        used = sorted({self.names.index(u.qualifier) for u in uses if u.qualifier in self.names})
-        previous = _calls_of_prev(piece)
-        changes = []
-        for use in uses:
-            inside = any(a < use.start and use.end < b for a, b in previous)
-            older = inside or (len(used) == 2 and use.qualifier == self.names[used[0]])
-            changes.append((use.start, use.end, ("__before." if older else "") + quoted(use.name)))
-        changes += [(a, b, "") for start, end in previous for a, b in _around(piece, start, end)]
-        text = piece.splice(changes)
-        if not used:
-            return _Condition(None, "row", text)
-        kind = "again" if previous else "begin" if len(used) == 2 else "row"
-        return _Condition(used[-1], kind, text)
-
-    def _bare(self, piece: Piece) -> str:
-        return piece.splice((u.start, u.end, quoted(u.name)) for u in columns(piece, self.tables))
+    def _bare(self, span: Span) -> str:
+        return span.written((u.start, u.end, quoted(u.name)) for u in uses(span, self.tables))
 
     # -- the meaning
 
@@ -224,30 +239,36 @@ class _Pattern:
         name = f"__verify_pattern_{next(_names)}"
         taken.createOrReplaceTempView(name)
         self.checking.views.append(name)
-        keys = [self._bare(key.piece) for key in self.selection.keys]
-        items = [f"{self._over(output.formula)} AS {quoted(output.name)}" for output in self.selection.outputs]
+        keys = [self._bare(key) for key in self.keys]
+        named = zip(self.query.items, self.shown, strict=True)
+        items = [f"{self._over(item.body)} AS {quoted(item.alias or shown)}" for item, shown in named]
         text = f"SELECT {', '.join(items)} FROM {name} GROUP BY {', '.join(['__group', *keys])}"
-        if self.selection.having is not None:
-            text += f" HAVING {self._over(self.selection.having)}"
+        if self.query.having is not None:
+            grouped = [column for key in self.keys if (column := column_of(key, self.tables)) is not None]
+            meant = [(a, b, f"({self._over(i.body)})") for a, b, i in named_in_having(self.query, grouped)]
+            text += f" HAVING {self._over(self.query.having, meant)}"
         return self.checking.spark.sql(text)
 
-    def _over(self, formula: Formula) -> str:
+    def _over(self, span: Span, changes: Sequence[tuple[int, int, str]] = ()) -> str:
         """The expression over the rows of a match: aggregates of one variable see its rows only."""
-        return formula.write(self._aggregate, lambda key: self._bare(key.piece))
+        found = [*changes, *((call.start, call.end, self._aggregate(call)) for call in calls(span))]
+        taken = [(start, end) for start, end, _ in found]
+        loose = [u for u in uses(span, self.tables) if not any(a <= u.start < b for a, b in taken)]
+        return span.written([*found, *((u.start, u.end, quoted(u.name)) for u in loose)])
 
     def _aggregate(self, call: Call) -> str:
         qualifiers = [*self.names, *self.tables]
         variable: int | None = None
         texts = []
         for piece in (*call.args, *([call.filter] if call.filter is not None else [])):
-            first, *rest = piece.tokens
-            if len(rest) == 2 and rest[1].text == "*" and plain(first.text) in self.names:
-                variable = self.names.index(plain(first.text))
+            first, *rest = piece.words
+            if len(rest) == 2 and rest[1].text == "*" and name_of(first.text) in self.names:
+                variable = self.names.index(name_of(first.text))
                 texts.append("1")
                 continue
-            uses = columns(piece, qualifiers) if piece.text != "*" else []
-            variable = next((self.names.index(u.qualifier) for u in uses if u.qualifier in self.names), variable)
-            texts.append(piece.splice((u.start, u.end, quoted(u.name)) for u in uses) if uses else piece.text)
+            found = uses(piece, qualifiers) if piece.text != "*" else []
+            variable = next((self.names.index(u.qualifier) for u in found if u.qualifier in self.names), variable)
+            texts.append(piece.written((u.start, u.end, quoted(u.name)) for u in found))
         conditions = [f"({texts.pop()})"] if call.filter is not None else []
         conditions += [f"__variable = {variable}"] if variable is not None else []
         ordered: dict[str, Callable[[str], str]] = {
@@ -258,17 +279,15 @@ class _Pattern:
         return text + (f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else "")
 
 
-def _calls_of_prev(piece: Piece) -> list[tuple[int, int]]:
+def _calls_of_prev(span: Span) -> list[tuple[int, int]]:
     """Where `PREV(...)` stands: from its name to behind its parenthesis."""
-    found, tokens = [], piece.tokens
-    for at, token in enumerate(tokens[:-1]):
-        if token.upper == "PREV" and tokens[at + 1].text == "(":
-            end = next(t for t in tokens[at + 2 :] if t.text == ")" and t.depth == token.depth)
-            found.append((token.start, end.end))
+    found, words = [], span.words
+    for at, word in enumerate(words[:-1]):
+        if word.upper == "PREV" and words[at + 1].text == "(":
+            end = next(w for w in words[at + 2 :] if w.text == ")" and w.depth == word.depth)
+            found.append((word.start, end.end))
     return found
 
 
-def _around(piece: Piece, start: int, end: int) -> list[tuple[int, int]]:
-    """The name and opening parenthesis, and the closing one."""
-    opening = next(t for t in piece.tokens if t.start >= start and t.text == "(")
-    return [(start, opening.end), (end - 1, end)]
+def _opening(span: Span, start: int) -> int:
+    return next(w.start for w in span.words if w.start >= start and w.text == "(")

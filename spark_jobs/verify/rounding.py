@@ -7,12 +7,11 @@ much it may differ.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from partwise.compile.parse import Query
-from partwise.sql.calls import Call
-from partwise.sql.text import quoted
-from spark_jobs.verify.sketches import filter_of, only_call, selection_of, with_items
+from spark_jobs.verify.clauses import Query, quoted
+from spark_jobs.verify.expressions import Call
+from spark_jobs.verify.sketches import filter_of, only_call, with_items
 
 #: At the end of the name of a column that says how far another one may be off.
 ERROR = "__error"
@@ -20,14 +19,14 @@ ERROR = "__error"
 _OF_TERMS, _OF_DISTANCE = 1e-9, 1e-12
 
 
-def with_errors(text: str, query: Query, doubles: Collection[str]) -> str:
-    """`text` is the query without its window. `doubles`: the columns of the result that are floating point numbers."""
+def with_errors(text: str, query: Query, names: Sequence[str], doubles: Collection[str]) -> str:
+    """`text` is the query without its window. `names`: those of its results. `doubles`: the columns of the result that are floating point numbers."""
     items = []
-    for output in selection_of(text, query).outputs:
-        call = only_call(output)
-        error = _error(call) if call is not None and output.name in doubles else None
+    for item, name in zip(query.items, names, strict=True):
+        call = only_call(item)
+        error = _error(call) if call is not None and name in doubles else None
         if error is not None:
-            items.append(f"{error} AS {quoted(output.name + ERROR)}")
+            items.append(f"{error} AS {quoted(name + ERROR)}")
     return with_items(text, query, items)
 
 

@@ -18,7 +18,10 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from partwise.definitions import Source, View
 from partwise.parts import Range
+from partwise.sql.calls import calls
 from partwise.sql.references import find
+from partwise.sql.text import Piece
+from spark_jobs.verify.calls import documented
 from spark_jobs.verify.windowed_text import Text, Windowed, cut, grouping
 
 if TYPE_CHECKING:
@@ -145,7 +148,21 @@ class _Several:
             self.checking.views.append(view)
             out += text[at : table.start] + view + ("" if table.alias else f" AS `{table.table}`")
             at = table.end
-        return self.checking.spark.sql(out + text[at:])
+        return self.checking.spark.sql(self.documented(out + text[at:]))
+
+    def documented(self, text: str) -> str:
+        """Aggregates over one window mean what is documented for windows, also where the largest groups are asked for."""
+        if self.text.limit is None or len(self.text.windows) > 1 or self.text.windows[0].count is not None:
+            return text
+        found = next(f for f in self.found.tables if f.start == self.text.windows[0].start)
+        name = self.name(found.table)
+        source = self.checking.definitions[name]
+        moment = (source.time.column, source.time.tie) if isinstance(source, Source) else ("part_timestamp",)
+        columns: dict[str, str | None] = {}
+        for field in self.checking.rows_of(name, Range(0, 0)).schema:
+            columns[field.name.lower()] = field.dataType.simpleString()
+        ordered = [f"`{found.alias or found.table}`.`{column}`" for column in moment if column]
+        return documented(text, calls(Piece(text)), ordered, columns)
 
     def last(self, rows: DataFrame, window: Windowed) -> DataFrame:
         """The newest rows of each group; those of equal time by the tie column, then by their values."""

@@ -7,20 +7,18 @@ compared. A HAVING that looks at one may keep or drop a group by chance: such a 
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from partwise.compile.parse import Query
-from partwise.compile.select import Selection, SelectOutput, select
-from partwise.sql.calls import Call
-from partwise.sql.text import plain, quoted
+from spark_jobs.verify.clauses import Item, Query, quoted
+from spark_jobs.verify.expressions import Call, calls, calls_in_having
 
 _APPROXIMATE = ("approx_count_distinct", "approx_percentile")
 #: Standard error of an HLL sketch with 2^12 registers, the default.
 _HLL_ERROR = 0.01625
 #: Error in rank of a KLL sketch of the default size, with 99 % confidence.
 _KLL_ERROR = 0.0133
-#: Bounds are so many errors wide: a table has many groups, and verify must not cry wolf.
+#: SketchBounds are so many errors wide: a table has many groups, and verify must not cry wolf.
 _WIDE = 5
 
 LOW, HIGH = "__low", "__high"
@@ -39,52 +37,45 @@ class SketchBounds:
         return bool(self.near or self.ignored)
 
 
-def with_bounds(text: str, query: Query) -> SketchBounds | None:
-    """`text` is the query without its window, every other letter in its place. None: cannot be checked."""
+def with_bounds(text: str, query: Query, names: Sequence[str]) -> SketchBounds | None:
+    """`text` is the query without its window, every other letter in its place; `names`: those of its results.
+    None: cannot be checked."""
     if "approx" not in text.lower():
         return SketchBounds(text)
-    selection = selection_of(text, query)
-    if selection.having is not None and any(c.name in _APPROXIMATE for c in selection.having.all_calls()):
+    if any(call.name in _APPROXIMATE for call in calls_in_having(query)):
         return None
     near, ignored, items = [], [], []
-    for output in selection.outputs:
-        if not any(call.name in _APPROXIMATE for call in output.formula.all_calls()):
+    for item, name in zip(query.items, names, strict=True):
+        if not any(call.name in _APPROXIMATE for call in calls(item.body)):
             continue
-        found = _of_output(output)
+        found = _of_item(item)
         if found is None:
-            ignored.append(output.name)
+            ignored.append(name)
             continue
-        near.append(output.name)
+        near.append(name)
         for sql, end in zip(found, (LOW, HIGH), strict=True):
-            items.append(f"CAST({sql} AS DOUBLE) AS {quoted(output.name + end)}")
+            items.append(f"CAST({sql} AS DOUBLE) AS {quoted(name + end)}")
     if not items:
         return SketchBounds(text, (), tuple(ignored))
     return SketchBounds(with_items(text, query, items), tuple(near), tuple(ignored))
-
-
-def selection_of(text: str, query: Query) -> Selection:
-    return select(query, {plain(name) for name in re.findall(r"([\w`]+)\.", text)}, None)
 
 
 def with_items(text: str, query: Query, items: list[str]) -> str:
     """The query with further columns: at the end of the list, since GROUP BY may count its items."""
     if not items:
         return text
-    at = [match.start() for match in re.finditer(r"\bFROM\b", text[: query.table_offset], re.IGNORECASE)][-1]
-    return f"{text[:at]}, {', '.join(items)} {text[at:]}"
+    return f"{text[: query.from_at]}, {', '.join(items)} {text[query.from_at :]}"
 
 
-def only_call(output: SelectOutput) -> Call | None:
+def only_call(item: Item) -> Call | None:
     """The aggregate that a column is, if it is nothing else."""
-    formula = output.formula
-    call = formula.calls[0] if len(formula.calls) == 1 else None
-    if call is None or (call.start, call.end) != (formula.piece.offset, formula.piece.offset + len(formula.piece.text)):
-        return None
-    return call
+    found = calls(item.body)
+    whole = len(found) == 1 and (found[0].start, found[0].end) == (item.body.start, item.body.end)
+    return found[0] if whole else None
 
 
-def _of_output(output: SelectOutput) -> tuple[str, str] | None:
-    call = only_call(output)
+def _of_item(item: Item) -> tuple[str, str] | None:
+    call = only_call(item)
     if call is None:
         return None
     return _distinct(call) if call.name == "approx_count_distinct" else _percentile(call)

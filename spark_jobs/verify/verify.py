@@ -7,7 +7,6 @@ steps that built them: no staging, no digests, no strategies, no generated helpe
 
 from __future__ import annotations
 
-import re
 import tempfile
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -29,8 +28,8 @@ from partwise.sql.references import FoundReferences
 from partwise.storage.files import folder
 from partwise.storage.handle import options
 from spark_jobs.engine import Engine
+from spark_jobs.paths import literal
 from spark_jobs.step.copies import runs_here
-from spark_jobs.step.read import literal
 from spark_jobs.verify.compare import different
 from spark_jobs.verify.rounding import ERROR
 from spark_jobs.verify.sketches import SketchBounds
@@ -41,7 +40,6 @@ _AT_ONCE = 20
 _FEW = 64
 #: Columns of every table that are about storage; queries see the first two only if they name one of them.
 _STORED = ("part", "part_timestamp", "_file")
-_NAMES_PARTS = re.compile(r"\bpart(_timestamp)?\b", re.IGNORECASE)
 _names = count()
 
 #: Called with the table, the parts that are done, and all of its parts.
@@ -209,7 +207,7 @@ class Checking:
             view = f"__verify_{next(_names)}"
             rows = self.rows_of(name, spans[table.start])
             rows = rows.drop(*(column for column in rows.columns if column.endswith(ERROR)))
-            rows = rows.drop("_file") if _NAMES_PARTS.search(text) else rows.drop(*_STORED)
+            rows = rows.drop("_file") if found.names_part else rows.drop(*_STORED)
             rows.createOrReplaceTempView(view)
             self.views.append(view)
             out += text[at : table.start] + view + ("" if table.alias else f" AS `{table.table}`")
@@ -228,6 +226,10 @@ class Checking:
             schema = kept.schema or self._stored(table).schema
             return self.spark.createDataFrame([], schema)
         return self.spark.read.schema(kept.schema).parquet(*map(literal, paths)).where(between(span))
+
+    def columns_of(self, view: str) -> list[str]:
+        """What a view shows, by the names under which it is stored."""
+        return [name for name in self._stored(view).columns if name not in _STORED]
 
     def doubles_of(self, view: str) -> list[str]:
         return [f.name for f in self._stored(view).schema if isinstance(f.dataType, DoubleType)]

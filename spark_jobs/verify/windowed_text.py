@@ -14,7 +14,10 @@ _WINDOW = re.compile(
 )
 _ROWS = re.compile(r"\s*(\d+)\s+PER\s+(.+?)\s+WITHIN\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL)
 _FREQUENT = re.compile(r"\bFREQUENT\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
-_OTHER = re.compile(r"\b(?:UNION|EXCEPT|INTERSECT|MINUS|SELECT\s+DISTINCT|LIMIT|FREQUENT)\b", re.IGNORECASE)
+_OTHER = re.compile(
+    r"\b(?:UNION|EXCEPT|INTERSECT|MINUS)\s+(?:ALL\s+|DISTINCT\s+)?\(?\s*SELECT\b|\bSELECT\s+DISTINCT\b|\bLIMIT\s+\d+\s*;?\s*$|\bFREQUENT\s*\(",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)

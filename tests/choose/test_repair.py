@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from partwise.choose import repair
 from partwise.choose.repair import FIXED, Figures, choose, costs
 
 
@@ -18,7 +19,7 @@ from partwise.choose.repair import FIXED, Figures, choose, costs
     ids=["small parts", "large parts", "many changed rows", "nothing can be filtered"],
 )
 def test_choice(figures: Figures, by: str, why: str) -> None:
-    found = choose("auto", figures)
+    found = choose("auto", figures, automatic=True)
     assert found.by == by
     assert why in found.why
 
@@ -36,11 +37,12 @@ def test_more_rows_never_cost_less() -> None:
 
 def test_merging_is_taken_where_it_is_possible_and_costs_less() -> None:
     figures = Figures(carrying=0, whole=5_000_000, result=100_000, changed=1)
-    assert choose("auto", figures, ("keys", "merge")).by == "merge"
-    assert choose("merge", figures, ("keys",)).by == "recompute"
+    assert choose("auto", figures, ("keys", "merge"), automatic=True).by == "merge"
+    assert choose("merge", figures, ("keys",), automatic=True).by == "recompute"
 
 
-def test_what_would_be_chosen_for_one_late_row() -> None:
+def test_what_would_be_chosen_for_one_late_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "AUTOMATIC", True)
     from partwise.choose.repair import foreseen
     from partwise.compile.program import Runnable
     from partwise.compile.relations import Relations

@@ -276,7 +276,7 @@ def test_whoever_goes_on_looks_again(built: Path) -> None:
     assert why.value.other.holder == "here:1:a"
     with ledger.database.writing(time.time()) as w:
         backfills.finish(w, number, True)
-    with pytest.raises(backfills.Over):
+    with pytest.raises(backfills.BackfillOver):
         go_on("here:2:b")
     with ledger.database.reading() as r:
         assert backfills.held_by(r, "here:1:a") == replace(backfills.held_by(r, "here:1:a"), state="done")

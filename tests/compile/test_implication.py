@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import parse_one
 
-from partwise.sql.implication import Atom, atoms, contradicts, implies, never_null
+from partwise.compile.pattern.implication import Atom, atoms, contradicts, implies, never_null
 
 VALUES = (None, 0, 1, 1.5, 2, 3)
 OPERATORS = (">", ">=", "<", "<=", "=", "<>")

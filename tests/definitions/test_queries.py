@@ -117,3 +117,16 @@ def test_the_fingerprint_of_a_query_follows_its_meaning() -> None:
 def test_settings_of_the_other_kind_are_not_ignored(query: str, setting: str, expected: list[str]) -> None:
     found = read(SOURCE + query + setting + "\n").problems
     assert [f"{p.file}:{p.line}:{p.column}: {p.code}: {p.message}" for p in found] == expected
+
+
+@pytest.mark.parametrize(
+    "said", ["-- rows FROM w\n", "/* JOIN w */\n", "'not FROM w' AS said,\n", "src IS DISTINCT FROM w AS differs,\n"]
+)
+def test_words_in_comments_and_strings_make_no_cycle(said: str) -> None:
+    """`w` reads `v`, and `v` only speaks of it."""
+    source = SOURCE.replace("loss: bigint}", "loss: bigint, w: string}")
+    query = "".join(f"  {line}\n" for line in f"SELECT src,\n{said}COUNT(*) AS ct".splitlines())
+    grouped = "  FROM m [WINDOW 5 minutes] GROUP BY src, w\n---\nview: w\npart: 1 minute\nupdate: SELECT * FROM v[j]\n"
+    found = read(source + "view: v\npart: 1 minute\nquery: |\n" + query + grouped)
+    assert "cycle" not in [problem.code for problem in found.problems]
+    assert {"v", "w"} <= found.usable.keys(), [str(p) for p in found.problems]

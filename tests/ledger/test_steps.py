@@ -360,12 +360,16 @@ def test_patience_ends(chain: Ledger) -> None:
     assert steps(chain.plan(T + 100))["w"] == Parts.single(1)
 
 
-def pasts(ledger: Ledger, table: str) -> list[tuple[list[int], int | None]]:
-    """Which due parts may be repaired from what they hold, and at which version s was read for them."""
+def pasts(ledger: Ledger, table: str) -> list[tuple[list[int], int | None, list[int]]]:
+    """Which due parts may be repaired from what they hold, at which version s was read for them, what changed since."""
     held = ledger.take(table, "step", 60, T)
     pin = ledger.pin(held, T)
     ledger.release(held, T)
-    return [] if pin is None else [(list(past.parts), past.inputs["s"].version) for past in pin.past]
+    return (
+        []
+        if pin is None
+        else [(list(past.parts), past.inputs["s"].version, list(past.changed["s"])) for past in pin.past]
+    )
 
 
 def test_a_pin_knows_from_what_late_parts_were_computed(ledger: Ledger) -> None:
@@ -375,10 +379,10 @@ def test_a_pin_knows_from_what_late_parts_were_computed(ledger: Ledger) -> None:
     build(ledger, "v", version=0)
     arrive(ledger, {0: "A"}, version=1)
     arrive(ledger, {0: "AA", 1: "BB"}, version=2)
-    assert pasts(ledger, "v") == [([0, 1], 0)]
+    assert pasts(ledger, "v") == [([0, 1], 0, [0, 1])]
     build(ledger, "v", digest="y", version=1)
     arrive(ledger, {1: "BBB"}, version=3)
-    assert pasts(ledger, "v") == [([1], 2)]
+    assert pasts(ledger, "v") == [([1], 2, [1])]
 
 
 def test_what_people_or_definitions_made_due_has_no_past(ledger: Ledger) -> None:

@@ -19,7 +19,7 @@ LIFTED = "SELECT g, MAX(x) AS x FROM m[j] GROUP BY g"
 def many(text: str, **engine: Any) -> Many:
     table = SimpleNamespace(self_references=(), partitioned_inputs=())
     pin = SimpleNamespace(table=table, due=Parts.of((0, 99)), start=0)
-    view = SimpleNamespace(name="v", update=SimpleNamespace(text=text), initialize=None)
+    view = SimpleNamespace(name="v", update=SimpleNamespace(text=text), initialize=None, single_pass=None)
     limits = {"most_parts": 1000, "most_rows": 10**9, "step_seconds": 30.0} | engine
 
     def refused(*_: object) -> Any:

@@ -92,3 +92,22 @@ def test_empty_files_are_not_uploaded_and_none_is_overwritten(lake: Lake, tmp_pa
     lake.bucket("t").put("s-x/part-00000.parquet", b"of somebody else")
     with pytest.raises(storage.CommitRefused, match="is there already"):
         storage.upload(handle, "x", here)
+
+
+def test_a_file_that_was_written_whole_needs_no_look_back(lake: Lake, tmp_path: Path) -> None:
+    from partwise.storage.staging import write
+    from tests.storage import tables as local
+
+    scratch = storage.create(str(tmp_path / "t"), SCHEMA)
+    [made] = local.stage(scratch, "x", [(1, "a", 1.0)])
+    content = (tmp_path / "t" / made.path).read_bytes()
+    handle = storage.create(f"{lake.url}/t", SCHEMA)
+    lake.server.forget()
+    storage.begin(handle, "x")
+    file = write(handle, "x", "part-0.parquet", content)
+    assert (file,) == storage.staged(handle.path, "x")
+    storage.commit(handle, [file], (), {})
+    storage.finish(handle.path, "x")
+    asked = [line.split(" ")[0] for line in lake.server.requests()]
+    # begin, the file, the look of this test, commit (checkpoint, footer, log file), the note goes
+    assert asked == ["GET", "PUT", "PUT", "GET", "GET", "GET", "PUT", "POST"]

@@ -95,7 +95,7 @@ def test_a_history_with_late_rows_and_corrections(place: InStore) -> None:
     place.all()
     assert place.totals() == [(0, 1), (1, 13), (2, 43), (3, 47)]
     found = place.verified()
-    assert (found.checked > 0, found.different) == (True, [])
+    assert (found.checked > 0, found.different) == (True, ())
     assert place.leftovers() == []
 
 
@@ -105,9 +105,9 @@ def test_a_small_step_takes_few_requests(place: InStore) -> None:
     place.land_in_store("b", (3, 4))
     tasks.load_source(place.step("s"), place.spark)
     place.lake.server.forget()
-    report = place.run("v")
+    place.run("v")
     asked = place.lake.server.requests()
-    assert report["parts"] == 1
+    assert sum(line.startswith("PUT") and "/v/_delta_log/" in line for line in asked) == 1  # it did commit
     assert len(asked) <= 25, "\n".join([str(len(asked)), *asked])
 
 

@@ -60,7 +60,7 @@ class Warehouse:
     @classmethod
     def of(cls, graph: Graph, url: str | None = None) -> Warehouse:
         made = cls(in_memory() if url is None else open_ledger(url, 0.0))
-        made.ledger.define(graph, made.now)
+        made.ledger.define(graph, made.now - 30 * 86400)  # the time of a ledger only grows
         return made
 
     def deliver(self, source: str, rows: Mapping[int, int], opened: Mapping[int, int] | None = None) -> None:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from partwise.plan.refresh import Clock, Refresh, Refreshed, Waiting, fires, fires_at, parse_clock, text, waits_for
+from partwise.plan.refresh import Clock, Refresh, Refreshed, WaitingParts, fires, fires_at, parse_clock, text, waits_for
 
 NOW = 1_000_000.0
 
 
-def waiting(parts: int = 1, ago: float = 10.0) -> Waiting:
-    return Waiting(parts, NOW - ago)
+def waiting(parts: int = 1, ago: float = 10.0) -> WaitingParts:
+    return WaitingParts(parts, NOW - ago)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_a_time_of_day_follows_the_clocks_of_its_zone() -> None:
 def test_what_comes_after_the_time_of_day_waits_for_the_next_one() -> None:
     policy = Refresh(clock=parse_clock("day at 06:00"))
     now, since = moment("2026-11-18T10:00"), moment("2026-11-18T09:00")
-    assert fires(policy, Waiting(1, since), Refreshed(), now) is None
-    assert fires_at(policy, Waiting(1, since), Refreshed(), now) == moment("2026-11-19T06:00")
+    assert fires(policy, WaitingParts(1, since), Refreshed(), now) is None
+    assert fires_at(policy, WaitingParts(1, since), Refreshed(), now) == moment("2026-11-19T06:00")
     early = moment("2026-11-18T05:00")
-    assert fires(policy, Waiting(1, early), Refreshed(), now) == "every day at 06:00"
-    assert fires(policy, Waiting(1, early), Refreshed(moment("2026-11-18T06:01")), now) is None
+    assert fires(policy, WaitingParts(1, early), Refreshed(), now) == "every day at 06:00"
+    assert fires(policy, WaitingParts(1, early), Refreshed(moment("2026-11-18T06:01")), now) is None
 
 
 @pytest.mark.parametrize(

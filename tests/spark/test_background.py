@@ -116,3 +116,37 @@ def test_it_ends_by_itself_when_nothing_runs(tmp_path: Path, monkeypatch: pytest
     children = _children(again.pid)
     assert background.stop(tmp_path / "drivers", again)
     assert _gone(again, children)
+
+
+LONG = """
+import sys
+from spark_jobs.session.session import session
+spark = session(remote=sys.argv[1])
+print("connected", flush=True)
+spark.range(10**13).selectExpr("sum(id % 7 * id)").collect()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.own_process
+@pytest.mark.slow
+def test_a_query_whose_client_was_killed_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the driver would go on for hours, and never be idle."""
+    from spark_jobs.session.session import driver_settings, find_java
+
+    find_java()
+    monkeypatch.setenv("PARTWISE_CACHE", str(tmp_path))
+    driver = background.obtain(driver_settings("local[1]"), keep=8)
+    children = _children(driver.pid)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    try:
+        words = [sys.executable, "-c", LONG, driver.url]
+        with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as client:
+            assert client.stdout is not None
+            assert client.stdout.readline() == "connected\n"
+            time.sleep(12)  # longer than it would be kept without a query
+            assert driver.alive
+            client.kill()
+        assert _gone(driver, children, 180)
+    finally:
+        background.stop(tmp_path / "drivers", driver)

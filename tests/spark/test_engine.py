@@ -215,3 +215,33 @@ def test_a_digest_that_fails_once_leaves_no_rows_twice(small: Workspace, monkeyp
     assert len(calls) == 4
     assert small.rows("v") == {p: [{"g": f"g{x}", "x": x}] for p, x in ((1, 4), (2, 5), (3, 6))}
     assert list(Path(small.engine.path("v", 0), "_staged").glob("*")) == []
+
+
+COMMENTED = """
+source: m
+part: 1 minute
+time: t
+columns: {t: timestamp, x: bigint}
+files: landing/*.csv
+---
+view: seen
+part: 1 minute
+update: |
+  -- this part, and the part before
+  SELECT DISTINCT * FROM m[j-1..j]
+"""
+
+
+def test_a_comment_does_not_decide_which_columns_a_query_sees(spark: SparkSession, tmp_path: Path) -> None:
+    """The row of part 0 and the equal one of part 1 are one row, whether parts are computed alone or together."""
+    workspace = Workspace(spark, tmp_path / "w", COMMENTED)
+    rows = [{"t": datetime(1970, 1, 1, tzinfo=UTC), "x": x} for x in (1, 1, 2)]
+    workspace.replace("m", {0: rows[:1], 1: rows[1:], 2: rows[2:]})
+    workspace.run()
+    together = workspace.rows("seen")
+    assert [len(together[p]) for p in sorted(together)] == [2, 2]
+    workspace.replace("m", {0: [*rows[:1], *rows[:1]]})
+    workspace.run()
+    alone = workspace.rows("seen")
+    assert [len(alone[p]) for p in sorted(alone)] == [2, 2]
+    assert verify(workspace.engine).different == ()

@@ -69,7 +69,7 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     for note in item.notes:
         say(f"note: {note}")
     if item.updates is not None:
-        say(f"updates: {item.updates.name}" + (f" ({item.updates.why})" if item.updates.why else ""))
+        say(f"updates: {item.updates.name}" + (f" ({item.updates.reason})" if item.updates.reason else ""))
         for line in item.updates.lines(1) if everything else ():
             say(line)
     if view.initialize is not None:

@@ -12,7 +12,7 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.records.backfills import Done, mark, rows_of, times
 from partwise.parts import FOREVER, Parts, part_text, range_text
-from partwise.plan.model import Step
+from partwise.plan.model import Step, parts_of_due
 from partwise.plan.next import parts_text
 from partwise.plan.planner import Look, look_around, steps_of, waits_for
 from partwise.tables import Graph
@@ -46,7 +46,7 @@ def preview(ledger: Ledger, asked: Asked, downstream: bool, now: float, at_once:
         waits: list[str] = []
         for name in (n for n in graph.order if n in scope):
             look = looks.get(name)
-            due = Parts.of(*((row.lo, row.hi) for row in look.due)) & scope[name] if look else Parts()
+            due = parts_of_due(look.due) & scope[name] if look else Parts()
             steps += steps_of(graph, facts, looks, look, due) if look else []
             steps += [Step(name, span, "missing", "when what it reads is built") for span in (scope[name] - due).ranges]
             waits += _waits(graph, facts, look, looks, due, scope) if look else []

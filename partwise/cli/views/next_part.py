@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from partwise.parts import Parts, part_text, range_text
+from partwise.plan.model import parts_of_due
 from partwise.plan.next import next_part
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _BITMAP = 120
 def next_of(snapshot: Snapshot, name: str) -> Next:
     """The first part of a view that neither exists nor is due."""
     look, facts = snapshot.looks.get(name), snapshot.facts
-    due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
+    due = parts_of_due(look.due) if look else Parts()
     return next_part(snapshot.graph, facts, name, facts.start(name), snapshot.lowest(name), due)
 
 

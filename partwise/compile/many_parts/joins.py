@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Scope:
+class JoinScope:
     """What the rows of a FROM know: their part (`index`, None so far), and which columns a star must not show."""
 
     index: exp.Expr | None = None
@@ -48,10 +48,10 @@ class Joins:
 
     def __init__(self, rewriter: Rewriter, named: Named) -> None:
         self.rewriter, self.named = rewriter, named
-        self.scope = Scope()
+        self.scope = JoinScope()
         self.joins: list[exp.Join] = []
 
-    def read(self, s: exp.Select) -> Scope:
+    def read(self, s: exp.Select) -> JoinScope:
         if (from_ := s.args.get("from_")) is not None:
             node, column = self._relation(from_.this)
             from_.set("this", node)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from partwise.parts import Reference
+from partwise.sql.parse import tokenise
 
 #: The column of the lifted result that says which part a row belongs to; the last one.
 INDEX = "__j"
 #: Stands for the relation with one column `j`: the parts that are computed.
 PARTS = "__js"
 #: How the tables of a query are called in its lifted text.
-INPUT = re.compile(r"\b__(?:in\d+|js)\b")
+_INPUT = re.compile(r"__(?:in\d+|js)")
 
 
 class NotLiftable(Exception):
@@ -44,4 +45,9 @@ class Lifted:
     def named(self, names: Mapping[str, str] | Callable[[str], str]) -> str:
         """The text with the tables' real names."""
         rename = names if callable(names) else names.__getitem__
-        return INPUT.sub(lambda match: rename(match[0]), self.text)
+        out, at = "", 0
+        for token in tokenise(self.text).tokens:
+            if token.token_type.name != "STRING" and _INPUT.fullmatch(token.text):
+                out += self.text[at : token.start] + rename(token.text)
+                at = token.end + 1
+        return out + self.text[at:]

@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from partwise.compile.many_parts import grouping
-from partwise.compile.many_parts.joins import Joins, Scope, add_column
+from partwise.compile.many_parts.joins import Joins, JoinScope, add_column
 from partwise.compile.many_parts.model import PARTS, NotLiftable
 
 #: Names of WITH queries that carry an index, and its column; None for those that do not.
@@ -140,7 +140,7 @@ class Rewriter:
             s.append("expressions", exp.alias_(scope.index.copy(), name))
         return s
 
-    def _add_parts(self, s: exp.Select, scope: Scope) -> None:
+    def _add_parts(self, s: exp.Select, scope: JoinScope) -> None:
         column = self.fresh()
         relation = self.parts(column)
         if s.args.get("from_") is None:
@@ -176,7 +176,7 @@ def _nodes(s: exp.Select, *keys: str) -> list[exp.Expr]:
     return found
 
 
-def hide(s: exp.Select, scope: Scope) -> None:
+def hide(s: exp.Select, scope: JoinScope) -> None:
     """A star means the columns that the author knows of."""
     for item in s.expressions:
         star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item

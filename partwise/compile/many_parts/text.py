@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
     from partwise.sql.tokens import Token
 
-_OURS = re.compile(r"(?<![\w`])`?__(?:in|j|js|s|t)\d*\b", re.IGNORECASE)
+#: Names that the lifted text uses itself.
+_OURS = re.compile(r"__(?:in|j|js|s|t)\d*", re.IGNORECASE)
 _MASK = re.compile(r"'__text(\d+)__'")
+_STRINGS = frozenset(["STRING", "RAW_STRING"])
 #: Words before a parenthesis that are no functions, or whose place the generator may change (`x::INT` is a CAST).
 _NO_FUNCTIONS = """
     ALL AND ANY AS BY CAST CROSS DECIMAL ELSE EXCEPT EXISTS FILTER FROM IN INTERSECT JOIN LATERAL NOT ON OR OVER SELECT
@@ -58,19 +60,20 @@ def dialect() -> Any:
 
 
 def lift(text: str, index: str = "j") -> Lifted:
-    if found := _OURS.search(text):
-        raise NotLiftable(f"it uses the name {found[0]}, which is kept for many parts at once")
+    names = [token.text for token in tokenise(text).tokens if token.token_type.name not in _STRINGS]
+    if ours := next((name for name in names if _OURS.fullmatch(name)), None):
+        raise NotLiftable(f"it uses the name {ours}, which is kept for many parts at once")
     references = find(text, index)
     if references.problems:
         raise NotLiftable(references.problems[0].message)
     if not references.parts:
         raise NotLiftable("it reads no parts")
-    names = {found.start: f"__in{at}" for at, found in enumerate(references.tables, start=1)}
-    tree, strings = _parsed(splice(text, lambda found: names[found.start], index, references))
-    rewriter = Rewriter({names[found.start] for found in references.parts})
+    called = {found.start: f"__in{at}" for at, found in enumerate(references.tables, start=1)}
+    tree, strings = _parsed(splice(text, lambda found: called[found.start], index, references))
+    rewriter = Rewriter({called[found.start] for found in references.parts})
     lifted = _unmasked(_written(rewriter.query(tree, {}, name=INDEX)), strings)
     inputs = tuple(
-        LiftedInput(names[f.start], f.table, f.reference, rewriter.columns.get(names[f.start]))
+        LiftedInput(called[f.start], f.table, f.reference, rewriter.columns.get(called[f.start]))
         for f in references.tables
     )
     if lost := [i.name for i in inputs if i.reference is not None and i.column is None]:
@@ -101,7 +104,7 @@ def _masked(text: str, tokens: tuple[Token, ...]) -> tuple[list[Token], list[str
     out: list[Token] = []
     strings: list[str] = []
     for token in tokens:
-        if token.token_type.name in ("STRING", "RAW_STRING"):
+        if token.token_type.name in _STRINGS:
             place = {"line": token.line, "col": token.col, "start": token.start, "end": token.end}
             out.append(type(token)(TokenType.STRING, f"__text{len(strings)}__", **place, comments=[]))
             strings.append(text[token.start : token.end + 1])

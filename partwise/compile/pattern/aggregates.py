@@ -8,9 +8,9 @@ from typing import Literal
 
 from partwise.compile.model import Problem, TranslationError
 from partwise.compile.pattern.automaton import Machine
+from partwise.compile.pattern.implication import never_null
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns, row_problems
-from partwise.sql.implication import never_null
 from partwise.sql.text import Piece, one_line, plain, quoted
 from partwise.sql.types.known import Columns, average_type, decimal_of, is_number, sum_type, type_of
 

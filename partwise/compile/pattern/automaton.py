@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from partwise.compile.model import Problem, TranslationError
 from partwise.compile.parse import Variable
+from partwise.compile.pattern.implication import Atom, atoms, contradicts
 from partwise.sql.expressions import ColumnUse, columns, row_problems
-from partwise.sql.implication import Atom, atoms, contradicts
 from partwise.sql.text import Piece, conjunct, one_line, plain, quoted
 from partwise.sql.types.known import Columns, is_number, type_of
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from partwise.compile.pattern.automaton import Edge, Machine
-from partwise.sql.implication import contradicts, implies
+from partwise.compile.pattern.implication import contradicts, implies
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ earlier variables take as many rows as they can.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from partwise.compile.pattern.aggregates import Measure, Value, always_there
 from partwise.compile.pattern.automaton import Edge
 from partwise.compile.pattern.registers import Register, RegisterShape
-from partwise.sql.text import operand, quoted
+from partwise.sql.text import Piece, operand, quoted
 from partwise.sql.types.known import decimal_of
 
 OLD, NEW = "old.", "new."
@@ -159,11 +159,15 @@ def _write_case(lines: list[tuple[str, str]]) -> str:
     return f"CASE{text} END"
 
 
+def _reads_old(text: str) -> bool:
+    return any(a.text + b.text == OLD for a, b in pairwise(Piece(text).tokens))
+
+
 def _cast(text: str, kind: str | None, values: list[str]) -> str:
     """Types must not move from step to step: Spark refuses a fold whose accumulator changes its type."""
     if kind is None:
         return text
-    carried = any(re.search(r"\bold\.", value) for value in values)
+    carried = any(_reads_old(value) for value in values)
     literal = kind == "boolean" or (kind == "int" and all(value.isdigit() for value in values))
     if (carried and decimal_of(kind) is None) or literal:
         return text

@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from partwise.compile.model import InputTable, Problem, TranslationError
-from partwise.compile.parse import Window, read_window, seconds_of
+from partwise.compile.parse import WindowClause, read_window, seconds_of
 from partwise.compile.several.rows import LastRows, read_rows
 from partwise.parts import Bound, Reference
 from partwise.sql.references import FoundReference, analyse
-from partwise.sql.text import QUOTED, Piece, Token, plain
+from partwise.sql.text import Piece, Token, cut_at_quotes, plain
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -35,7 +35,7 @@ class Stream:
     start: int
     end: int
     bracket: tuple[int, int]
-    window: Window
+    window: WindowClause
     rows: LastRows | None = None
 
     @property
@@ -83,7 +83,7 @@ class Several:
 
 def tidy(text: str) -> str:
     """Without the blanks that comments and windows leave behind; strings and quoted names stay as they are."""
-    pieces = QUOTED.split(text)
+    pieces = cut_at_quotes(text)
     for at in range(0, len(pieces), 2):
         lined = re.sub(r"[ \t]+(?=\n)", "", pieces[at])
         lined = re.sub(r"(?<=\S)[ \t]+(?=\))", "", re.sub(r"(?<=[^\s])[ \t]{2,}(?=\S)", " ", lined))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partwise.compile.model import InputTable, Problem, TranslationError
-from partwise.compile.parse import Window, seconds_of
+from partwise.compile.parse import WindowClause, seconds_of
 from partwise.sql.text import Piece, plain, quoted
 
 _FORM = "write [ROWS 100 PER src WITHIN 1 day]"
@@ -22,7 +22,7 @@ class LastRows:
     count: int
     by: tuple[str, ...]
     order: tuple[str, ...]
-    window: Window
+    window: WindowClause
 
     def last(self, source: str, columns: tuple[str, ...], alias: str = "") -> str:
         """The last rows of each group of a relation, as a query."""
@@ -63,7 +63,7 @@ def read_rows(inside: Piece, offset: int, table: InputTable) -> LastRows:
     first = [table.time, table.tie]
     # Rows alike in time and tie are told apart by their values, so that the choice is the same each time.
     others = [n for n, kind in (table.columns or {}).items() if n not in first and _has_order(n, kind)]
-    window = Window(seconds_of(inside.cut(within.end, end)), None, offset)
+    window = WindowClause(seconds_of(inside.cut(within.end, end)), None, offset)
     return LastRows(int(tokens[0].text), names, tuple(quoted(n) for n in [*first, *others]), window)
 
 

@@ -165,7 +165,7 @@ class RepairRule(_Strict):
     by: Literal["auto", "recompute", "keys", "merge"] = Field(
         "auto",
         description="`recompute` the part; compute the rows of the touched `keys` again; `merge` the changed rows into the "
-        "part; or `auto`, whichever costs least. One that is not exact for the query is an error. See "
+        "part; or `auto`, which leaves it to Partwise. One that is not exact for the query is an error. See "
         "[repairs](../repairs.md).",
     )
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from partwise.definitions.problems import Problem, Severity, did_you_mean, list_of
+from partwise.definitions.problems import Problem, Severity, list_of
 from partwise.definitions.yaml.model import DOCUMENTS, INNER, Document
 from partwise.definitions.yaml.places import Place
 from partwise.definitions.yaml.text import TextFile, YamlNode
+from partwise.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

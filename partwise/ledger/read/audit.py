@@ -14,7 +14,7 @@ from partwise.ledger.runs import due_rows, existing, repaint
 from partwise.ledger.schema import lost, part
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.parts import FOREVER, Parts, Range
-from partwise.plan.model import Cause, Due
+from partwise.plan.model import Cause, Due, parts_of_due
 from partwise.plan.reach import EVERYTHING, first_part, inputs_exist
 from partwise.tables import DIMENSION_PART, Graph, Table
 
@@ -94,8 +94,8 @@ def audit(r: Reading, graph: Graph) -> dict[str, tuple[Parts, Parts]]:
     different = {}
     for view in (graph[name] for name in graph.order if graph[name].kind == "view"):
         rows = due_rows(r, view.name)
-        asked = Parts.of(*((row.lo, row.hi) for row in rows if row.cause.kind in _ASKED))
-        ledger = Parts.of(*((row.lo, row.hi) for row in rows))
+        asked = parts_of_due(row for row in rows if row.cause.kind in _ASKED)
+        ledger = parts_of_due(rows)
         formula = Parts.single(*due_by_formula(r, graph, view))
         if formula - ledger or ledger - formula - asked:
             different[view.name] = (formula - ledger, ledger - formula - asked)

@@ -24,7 +24,7 @@ from partwise.plan.next import parts_text
 from partwise.plan.reach import EVERYTHING, fed, fed_self
 from partwise.tables import Graph, Table
 
-_VERSIONS = 'SELECT "table", seq, generation, version, at FROM version WHERE at > {0} ORDER BY "table", seq'
+_VERSIONS = 'SELECT "table", seq, generation, version, at FROM version {0}ORDER BY "table", seq'
 _BEFORE = (
     select(version.c.generation, version.c.version)
     .where(version.c.table == bindparam("t"), version.c.seq < bindparam("s"))
@@ -94,7 +94,9 @@ def audit_report(r: Reading, graph: Graph, only: Collection[str] | None = None, 
 
 def _history(r: Reading, since: float) -> Iterator[Trouble]:
     # In Python: SQLite takes eight times as long for LAG over a million rows.
-    rows: list[tuple[str, int, int, int, float]] = read_rows(r, _VERSIONS, since)
+    rows: list[tuple[str, int, int, int, float]] = (
+        read_rows(r, _VERSIONS.format("WHERE at > {0} "), since) if since >= 0 else read_rows(r, _VERSIONS.format(""))
+    )
     yield from _gaps(r, rows)
     yield from _backwards(rows)
     bound = {"since": since}

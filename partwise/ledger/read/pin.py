@@ -15,7 +15,6 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.records.mixtures import mixed_parts
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import part, promise, version
 from partwise.ledger.write.commit import Content, Entry, known_version
@@ -25,12 +24,17 @@ from partwise.plan.mixing import Read, mixed_reads
 from partwise.plan.planner import look_around, steps_of
 from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
-from partwise.tables import Table
+from partwise.tables import DIMENSION_PART, Table
 
 _DIGESTS = select(part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
 
+_CHANGED = select(part.c.part).where(
+    part.c.table == bindparam("t"),
+    part.c.part.between(bindparam("a"), bindparam("b")),
+    part.c.changed_seq > bindparam("s"),
+)
 _VERSION_THEN = (
     select(version.c.generation, version.c.version)
     .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
@@ -55,10 +59,14 @@ class Version:
 
 @dataclass(frozen=True)
 class Past:
-    """Parts whose content is what today's query gave for these versions of its inputs."""
+    """Parts whose content is what today's query gave for these versions of its inputs.
+
+    `changed` are the parts of inputs that have other content since then; files may be others for other reasons.
+    """
 
     parts: Parts
     inputs: Mapping[str, Version]
+    changed: Mapping[str, Parts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,7 +143,7 @@ def pin(
     computed = {row.part: row.as_of for row in rows if row.fingerprint == table.fingerprint}
     reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
-    mixed = mixed_reads(graph, facts, mixed_parts(r), table, look.start, due, reach)
+    mixed = mixed_reads(graph, facts, table, look.start, due, reach)
     past = _pasts(r, table, due, computed)
     return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
 
@@ -152,9 +160,26 @@ def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) ->
     if len(by_sequence) > _MOST_PASTS:
         return ()
     return tuple(
-        Past(Parts.single(*parts), {name: _version_then(r, name, seq) for name in table.input_names})
+        Past(
+            Parts.single(*parts),
+            {name: _version_then(r, name, seq) for name in table.input_names},
+            {name: _changed_since(r, name, seq, table, parts) for name in table.input_names},
+        )
         for seq, parts in by_sequence.items()
     )
+
+
+def _changed_since(r: Reading, name: str, seq: int, table: Table, parts: list[int]) -> Parts:
+    """Parts of an input, among those that these parts require, whose content changed after a sequence."""
+    spans = [item.reference for item in table.inputs if item.table == name]
+    if None in spans:
+        lo, hi = DIMENSION_PART, DIMENSION_PART
+    else:
+        known = [span for span in spans if span is not None]
+        lo = min((span.lo.at(parts[0]) for span in known), default=0)
+        hi = max((span.hi.at(parts[-1]) for span in known), default=-1)
+    found = r.on.execute(_CHANGED, {"t": name, "a": lo, "b": hi, "s": seq}).scalars()
+    return Parts.single(*found)
 
 
 def _version_then(r: Reading, table: str, seq: int) -> Version:

@@ -17,7 +17,7 @@ from partwise.ledger.records.mixtures import mixed_counts, mixtures
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
-from partwise.plan.model import Deferred
+from partwise.plan.model import Deferred, parts_of_due
 from partwise.plan.planner import as_deferred
 from partwise.plan.reach import FAR, first_part
 from partwise.plan.refresh import Refreshed
@@ -135,7 +135,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
         table = snapshot.graph[name]
         count, first, last = runs.get(name, (0, None, None))
         look = snapshot.looks.get(name)
-        due = Parts.of(*((row.lo, row.hi) for row in look.due)) if look else Parts()
+        due = parts_of_due(look.due) if look else Parts()
         stale = due & snapshot.facts.existing(name, due.first, due.last) if due else due
         waiting = due - look.ready - look.manual - look.failed - look.deferred if look else due
         row = known[name]
@@ -227,7 +227,7 @@ def parts(snapshot: Snapshot, name: str, lo: int = -FOREVER, hi: int = FOREVER, 
     window = {"t": name, "a": lo, "b": hi, "n": limit + 1}
     rows = {row.part: row for row in r.on.execute(_PAGE, window)}
     opened = {row.part: row.rows for row in r.on.execute(_OPEN, window)}
-    due = Parts.of(*((row.lo, row.hi) for row in due_rows(r, name, lo, hi))).within(lo, hi)
+    due = parts_of_due(due_rows(r, name, lo, hi)).within(lo, hi)
     # A source part that failed its checks may have no rows at all.
     failed = set(r.on.execute(_FAILED_PARTS, window).scalars())
     newest = sorted({*rows, *opened, *failed, *_newest(due, limit + 1)}, reverse=True)

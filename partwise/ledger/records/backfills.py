@@ -21,6 +21,7 @@ from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import backfill, part, revision, step
 from partwise.ledger.write.define import move_start, request
 from partwise.parts import Parts, Range, range_text
+from partwise.plan.model import parts_of_due
 from partwise.tables import Graph
 
 #: Seconds after which a backfill whose process has not been heard of counts as interrupted.
@@ -67,7 +68,7 @@ class Backfill:
         return self.state == "running" and now - self.beat < SILENT and not dead(self.holder)
 
 
-class Over(Exception):
+class BackfillOver(Exception):
     """The backfill to go on with has finished meanwhile."""
 
 
@@ -107,7 +108,7 @@ def world_of(snapshot: Snapshot) -> World:
 
 
 def due_parts(r: Reading, name: str) -> Parts:
-    return Parts.of(*((row.lo, row.hi) for row in due_rows(r, name)))
+    return parts_of_due(due_rows(r, name))
 
 
 def mark(w: Writing, graph: Graph, asked: Asked) -> None:
@@ -173,7 +174,7 @@ def go_on(w: Writing, graph: Graph, number: int, holder: str, dead: Callable[[st
     """
     found = next((each for each in unfinished(w) if each.number == number), None)
     if found is None:
-        raise Over
+        raise BackfillOver
     if found.alive(w.now, dead):
         raise Overlaps(found)
     if other := overlapping(w, found.asked, w.now, dead, besides=number):

@@ -70,31 +70,24 @@ def mark(w: Writing, table: str, computed: Parts, reads: Mapping[int, Iterable[R
 def lift(w: Writing, graph: Graph, table: str) -> None:
     """What was mixed because of this table, and is not any more: all that it read is up to date, and did not change.
 
-    If it had changed, its readers would be due: what is due stays marked until it is computed again. In order of computing, so that what is lifted lifts its readers.
+    If it had changed, its readers would be due: what is due stays marked until it is computed again.
     """
     if w.on.execute(_ANY).first() is None:
         return
-    names = [name for name in graph.order if name in graph.downstream([table])]
+    names = list(graph.downstream([table]))
     rows = w.on.execute(_OF, {"names": names}).all()
     if not rows:
         return
-    left = mixed_parts(w)
     facts = LedgerFacts(w)
-    for name in dict.fromkeys(sorted((row.table for row in rows), key=names.index)):
-        own = left.pop(name, Parts())
-        # Without its own marks: a part is not mixed because it is.
-        dirty = not_up_to_date(graph, facts, left, (name,))
-        due = Parts.of(*((row.lo, row.hi) for row in facts.due().get(name, ())))
-        gone = []
-        for row in sorted((row for row in rows if row.table == name), key=lambda row: row.part):
-            seen = {**dirty, name: (dirty.get(name, Parts()) | own) - Parts.single(row.part)}
-            if row.part not in due and not still_mixed(from_text(row.reads), seen):
-                gone.append(row.part)
-                own -= Parts.single(row.part)
-        if gone:
-            w.on.execute(_DROP, [{"t": name, "p": p} for p in gone])
-        if own:
-            left[name] = own
+    dirty = not_up_to_date(graph, facts, {row.table for row in rows})
+    due = {name: Parts.of(*((row.lo, row.hi) for row in found)) for name, found in facts.due().items()}
+    gone = [
+        {"t": row.table, "p": row.part}
+        for row in rows
+        if row.part not in due.get(row.table, Parts()) and not still_mixed(from_text(row.reads), dirty)
+    ]
+    if gone:
+        w.on.execute(_DROP, gone)
 
 
 def to_text(reads: Iterable[Read]) -> str:

@@ -41,9 +41,9 @@ def refreshed(r: Reading) -> Mapping[str, Refreshed]:
 
 def fire(w: Writing, view: str, why: str) -> None:
     """Everything of this view that is due by now is released; rows are counted from zero again."""
-    given = {"v": view, "a": w.at, "s": w.seq, "w": why}
+    given = {"v": view, "a": w.now, "s": w.seq, "w": why}
     if not w.on.execute(_FIRE, given).rowcount:
-        w.on.execute(insert(refresh), {"view": view, "fired_at": w.at, "fired_seq": w.seq, "why": why})
+        w.on.execute(insert(refresh), {"view": view, "fired_at": w.now, "fired_seq": w.seq, "why": why})
     w.on.execute(_ZERO, {"v": view})
 
 

@@ -18,7 +18,7 @@ from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import lease, part, strategy
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import Busy
-from partwise.parts import Parts
+from partwise.plan.model import parts_of_due
 from partwise.tables import Graph, Table
 
 _ALL = select(strategy)
@@ -107,7 +107,7 @@ def kept_as(graph: Graph, view: str) -> str:
 def is_built(r: Reading, graph: Graph, view: str) -> bool:
     """Whether there is content that another strategy would have to build again. What is due is built again anyway."""
     for name in tables_of(graph, view):
-        fresh = existing(r, name) - Parts.of(*((row.lo, row.hi) for row in due_rows(r, name)))
+        fresh = existing(r, name) - parts_of_due(due_rows(r, name))
         for lo, hi in fresh.ranges:
             if r.on.execute(_WITH_ROWS, {"t": name, "a": lo, "b": hi}).first() is not None:
                 return True

@@ -40,7 +40,7 @@ from partwise.ledger.write.rebuilding import become_whole, found_again, lost_par
 from partwise.ledger.write.start_moves import move_on
 from partwise.parts import FOREVER, Parts
 from partwise.plan.mixing import Read
-from partwise.plan.model import Cause
+from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import DIMENSION_PART, Table
 
@@ -356,7 +356,7 @@ def _superseded(w: Writing, entry: Entry) -> Parts:
 def _write_arrivals(w: Writing, entry: Entry) -> None:
     """Rows came in, for parts that exist (late) or not yet: the lateness curve of a source."""
     if entry.arrived:
-        stamp = {"table": entry.table, "seq": w.seq, "at": w.at}
+        stamp = {"table": entry.table, "seq": w.seq, "at": w.now}  # how late they are goes by a clock
         there = existing(w, entry.table, min(entry.arrived), max(entry.arrived))
         w.on.execute(
             _ARRIVAL_ADD, [{**stamp, "part": p, "rows": n, "late": p in there} for p, n in entry.arrived.items()]
@@ -368,7 +368,7 @@ def _settle(w: Writing, view: Table, start: int) -> None:
     w.on.execute(_START, {"t": view.name, "s": start})
     built = existing(w, view.name)
     wanted = inputs_exist(view, start, EVERYTHING, LedgerParts(w)) - built
-    already = Parts.of(*((row.lo, row.hi) for row in due_rows(w, view.name)))
+    already = parts_of_due(due_rows(w, view.name))
     clear(w, view.name, (already - wanted - built) | Parts.of((-FOREVER, start - 1)))
     paint(w, view.name, wanted - already, Cause("start"))
 

@@ -31,7 +31,7 @@ from partwise.ledger.schema import (
 )
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, paint_what_can_be_built
 from partwise.parts import FOREVER, Parts
-from partwise.plan.model import Cause
+from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import Graph, Table
 
@@ -225,7 +225,7 @@ def _begin(w: Writing, view: Table, keep_start: bool = False) -> None:
 def request(w: Writing, graph: Graph, table: str, parts: Parts) -> Parts:
     """Mark parts that exist or are due already as requested by someone; returns those that could be marked."""
     view, now = graph[table], settled(w, table)
-    waiting = Parts.of(*((row.lo, row.hi) for row in due_rows(w, table)))
+    waiting = parts_of_due(due_rows(w, table))
     asked = (existing(w, table) | waiting) & parts.within(frozen_below(w, view, now), FOREVER)
     paint(w, table, asked, Cause("requested"))
     for lo, hi in asked.ranges:
@@ -240,7 +240,7 @@ def move_start(w: Writing, graph: Graph, table: str, start: int) -> None:
         raise ValueError(f"{table} starts at {now.start}; its start can only be moved to an earlier part")
     w.on.execute(_SET.values(start=start), {"t": table})
     built = existing(w, table)
-    already = Parts.of(*((row.lo, row.hi) for row in due_rows(w, table)))
+    already = parts_of_due(due_rows(w, table))
     paint(w, table, inputs_exist(view, start, EVERYTHING, LedgerParts(w)) - built - already, Cause("start"))
     paint(w, table, built & Parts.single(now.start), Cause("start"))  # it was INITIALIZE, it becomes UPDATE
     look_at_readers(w, graph, table)

@@ -14,7 +14,7 @@ from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.runs import clear, due_rows, existing, paint
 from partwise.ledger.schema import catalog
 from partwise.parts import FOREVER, Parts, Range
-from partwise.plan.model import Cause
+from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, fed, fed_self, first_part, inputs_exist
 from partwise.tables import Graph, Table
 
@@ -71,7 +71,7 @@ def _repaint_unsettled(w: Writing, view: Table, start: int, touched: Parts, caus
     What stays due keeps its sequence: moving the start changes none of its inputs.
     """
     wanted = inputs_exist(view, start, EVERYTHING, LedgerParts(w))
-    old = Parts.of(*((row.lo, row.hi) for row in due_rows(w, view.name)))
+    old = parts_of_due(due_rows(w, view.name))
     clear(w, view.name, old - wanted)
     paint(w, view.name, (wanted - old) | (wanted & touched), cause)
 
@@ -87,7 +87,7 @@ def look_at_readers(w: Writing, graph: Graph, table: str) -> None:
         able = Parts() if start is None else inputs_exist(view, start, EVERYTHING, facts)
         able = able.within(frozen_below(w, view, now), FOREVER)
         built = existing(w, view.name)
-        old = Parts.of(*((row.lo, row.hi) for row in due_rows(w, view.name)))
+        old = parts_of_due(due_rows(w, view.name))
         clear(w, view.name, old - able - built)
         paint(w, view.name, able - built - old, Cause("input", table))
 

@@ -20,7 +20,7 @@ from partwise.backfill import Asked, BadRange, ask, closure, parse
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.records import backfills
-from partwise.ledger.records.backfills import Backfill, Over, Overlaps, world_of
+from partwise.ledger.records.backfills import Backfill, BackfillOver, Overlaps, world_of
 from partwise.ledger.write.lease_holding import is_dead
 from partwise.parts import FOREVER, Parts
 from partwise.plan.next import parts_text
@@ -69,7 +69,7 @@ class PlanBackfill(BaseOperator):
                         backfills.beat(w, begun.number)
                     else:
                         begun = backfills.go_on(w, graph, before.number, holder, is_dead)
-                except Over:
+                except BackfillOver:
                     number = before.number if before is not None else form["resume"]
                     raise AirflowFailException(f"Backfill {number} has finished meanwhile.") from None
                 except Overlaps as why:

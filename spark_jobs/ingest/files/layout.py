@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.definitions.problems import did_you_mean
+from partwise.spelling import did_you_mean
 from partwise.sql.types.declared import NUMBERS, base
 from spark_jobs.ingest.files.find import NANOS, FoundFile, RefusedFile
 

@@ -19,7 +19,7 @@ from spark_jobs.ingest.files.find import NANOS
 from spark_jobs.ingest.files.layout import TIMES, Layout
 from spark_jobs.ingest.stored import FILE as FILE
 from spark_jobs.ingest.stored import plain_schema, stored_type
-from spark_jobs.step.read import literal
+from spark_jobs.paths import literal
 
 BAD, WHY, WHEN, TEXT, LAYOUT, LINE = "__bad", "__why", "__when", "__text", "__layout", "__line"
 #: How many values of a row its declared decimals round.

@@ -21,6 +21,7 @@ from partwise.storage.files import folder
 from partwise.storage.handle import options
 from spark_jobs.ingest.files.rows import Shape
 from spark_jobs.ingest.foreign.look import Watched
+from spark_jobs.paths import literal
 from spark_jobs.step import read
 
 #: More partitions than this are read through Delta itself.
@@ -99,7 +100,7 @@ def _plain(
     """Parquet files as they are; the columns of their partition stand in the log alone."""
     values = dict(partition)
     stored = StructType([field for field in schema if field.name not in values])
-    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(read.literal, paths))
+    rows = spark.read.schema(stored).option("recursiveFileLookup", "true").parquet(*map(literal, paths))
     for name, value in values.items():
         rows = rows.withColumn(name, F.lit(value).cast(schema[name].dataType))
     return rows

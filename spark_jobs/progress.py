@@ -17,7 +17,7 @@ from spark_jobs.engine import Engine
 EVERY = 2.0
 
 
-class Progress:
+class StepProgress:
     def __init__(self, engine: Engine, held: Lease, pin: Pin, since: float) -> None:
         self._engine, self._held, self._due = engine, held, pin.due.count
         self.now = Running(pin.table.name, Range(pin.due.first, pin.due.last), 0, self._due, since)
@@ -29,7 +29,7 @@ class Progress:
         self._engine.progress(self.now)
 
     @contextmanager
-    def noted(self) -> Iterator[Progress]:
+    def noted(self) -> Iterator[StepProgress]:
         over = threading.Event()
 
         def noting() -> None:
