@@ -77,7 +77,7 @@ def _release(source: str, workspace: str | None, json: bool) -> None:
 
     if not _anything(source, workspace):
         empty = {"source": source, "files": 0, "rows": 0, "late_rows": 0, "quarantined": 0, "closed": [], "changed": []}
-        as_json({"sources": [empty]}) if json else say(f"  {source}: nothing was set aside.")
+        as_json({"sources": [empty]}) if json else say(f"  {source}: nothing was quarantined.")
         return
     with engine_of(workspace, [source], "source") as (engine, where):
         from spark_jobs.commands.ingest import show_released, to_json

@@ -47,5 +47,5 @@ def test_a_wrong_file_and_nothing_to_release_start_no_spark(run: Run, loaded: Pa
     assert "has taken in no file nowhere.csv" in done.err
     done = run("quarantine", "release", "measurements")
     assert done.code == 0
-    assert "nothing was set aside" in done.out
+    assert "nothing was quarantined" in done.out
     assert ("pyspark" in sys.modules) == known

@@ -116,7 +116,7 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
         say(f"{plural(hidden, 'generated helper')} not shown; --helpers shows them.", "dim")
 
 
-#: Of tables with more files only the log is looked at: status is asked for often.
+#: Of tables with more files only the log is looked at: status is run often.
 _FILES = 2_000
 
 
