@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from partwise import storage
 from partwise.checks.results import Checked
 from partwise.ledger.read.pin import Version
-from partwise.ledger.write.commit import Content
+from partwise.ledger.write.commit import Content, Recorded
 from partwise.ledger.write.leases import Lease
 from partwise.parts import Parts
 from partwise.plan.walk import Walk
@@ -124,7 +124,8 @@ def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
     _tell_failures(computing, held, work)
     changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
     if work.contents:
-        _publish(computing, held, work, changed, began)
+        # The ledger says what became a revision: a table that is made again is written whole, and mostly as it was.
+        changed = _publish(computing, held, work, changed, began).changed
     return _report(computing, work, changed, began)
 
 
@@ -336,7 +337,7 @@ def _without(computing: Computing, name: str, files: tuple[File, ...], bad: Part
     return again, kept
 
 
-def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, began: float) -> None:
+def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, began: float) -> Recorded:
     """One Delta commit for everything that changed, then the ledger. Unchanged results are thrown away."""
     engine, handle = computing.engine, computing.own
     assert handle is not None
@@ -364,10 +365,11 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         version = storage.commit(handle, adds, removed, {"kind": "step", "entry": entry.to_json()})
     engine.passed("committed")
     took = time.monotonic() - began
-    engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
+    recorded = engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
     engine.passed("recorded")
     for name in used:
         storage.finish(handle.path, name)
+    return recorded
 
 
 def _new_name() -> str:

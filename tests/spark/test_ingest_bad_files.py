@@ -125,6 +125,7 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
     monkeypatch.setattr(api, "load_files", load_files)
     done = world.ingest()
     assert (done["m"].rows, done["other"].rows) == (2, 2)
+    world.put("m/b.csv", f"event_time,src,loss\n{text(2)},y,1\n")  # without news nobody would need Spark
     failures.extend([1, 1, 1])  # of the first source all tries
     done = world.ingest()
     assert done["m"].refused == [("", "Spark is unavailable: Connection refused")]
@@ -134,7 +135,7 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
 def test_whoever_stops_an_ingest_waits_for_one_source_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.define(TWO)
     taken: list[str] = []
-    monkeypatch.setattr(api, "take_in", lambda engine, workspace, name, settle: taken.append(name))
+    monkeypatch.setattr(api, "take_in", lambda engine, workspace, name, *how: taken.append(name))
     assert len(list(api.each(world.engine, world.workspace, stop=lambda: bool(taken)))) == 1
     assert taken == ["m"]
 
