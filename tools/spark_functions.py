@@ -1,4 +1,4 @@
-"""Writes partwise/sql/spark_functions.txt: the functions that Spark has by itself, as Spark says.
+"""Writes partwise/definitions/spark_functions.txt: the functions that Spark has by itself, as Spark says.
 
 Run it after an update of Spark: `python tools/spark_functions.py`.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from spark_jobs.session.session import session
 
-FILE = Path(__file__).resolve().parents[1] / "partwise" / "sql" / "spark_functions.txt"
+FILE = Path(__file__).resolve().parents[1] / "partwise" / "definitions" / "spark_functions.txt"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 

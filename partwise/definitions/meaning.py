@@ -13,6 +13,7 @@ from partwise.definitions.definitions import Definition, Dimension, Statement, V
 from partwise.definitions.lengths import misfit, same_time, shifted
 from partwise.definitions.names import reserved
 from partwise.definitions.problems import Problem, Severity, list_of
+from partwise.definitions.refused_sql import refused
 from partwise.definitions.yaml.places import Place
 from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
@@ -21,7 +22,6 @@ from partwise.sql.columns import Output, outputs, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable, untyped
 from partwise.sql.parse import SqlProblem
 from partwise.sql.references import Analysis, FoundReference
-from partwise.sql.refused import refused
 from partwise.tables import Cycle, Graph, Input, Table
 
 #: Seconds between the first and the last time that tables can hold.

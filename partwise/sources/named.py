@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
-
-from partwise.workspace import Workspace
+from pathlib import Path
 
 
 class NotNamed(Exception):
     """No file, or several, are called so; the message is meant for people."""
 
 
-def meant(source: str, file: str, known: Collection[str], workspace: Workspace) -> str:
-    """The name of a file that the source has taken in. Raises NotNamed."""
-    paths = {os.path.normpath(os.path.join(workspace.folder.absolute(), name)): name for name in known}
+def meant(source: str, file: str, known: Collection[str], folder: Path, locate: Callable[[str], str]) -> str:
+    """The name of a file that the source has taken in. Raises NotNamed.
+
+    `folder` and `locate` are those of the workspace.
+    """
+    paths = {os.path.normpath(os.path.join(folder.absolute(), name)): name for name in known}
     candidates = [
         file if file in known else None,
-        paths.get(os.path.normpath(workspace.locate(file))),
+        paths.get(os.path.normpath(locate(file))),
         paths.get(os.path.abspath(file)),
     ]
     for name in candidates:

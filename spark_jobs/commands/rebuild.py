@@ -62,7 +62,7 @@ def command(
         return
     if not yes and not found.running:
         if not sys.stdin.isatty():
-            raise wrong_use("Nobody can be asked here: --yes goes ahead, --dry-run only shows the plan.")
+            raise wrong_use("This is no terminal that could answer: --yes goes ahead, --dry-run only shows the plan.")
         if not typer.confirm("Go ahead?"):
             raise typer.Exit(1)
     _carry_out(workspace, table.name, found, json)

@@ -54,7 +54,7 @@ def _known(workspace: str | None, source: str, file: str) -> None:
     with ledger_of(where, time.time(), looking=True) as ledger, ledger.database.reading() as r:
         known = files_of(r, table.name)
     try:
-        taken = known[meant(table.name, file, known, where)]
+        taken = known[meant(table.name, file, known, where.folder, where.locate)]
     except NotNamed as why:
         raise Stop(str(why)) from None
     if taken.state == "retracted":

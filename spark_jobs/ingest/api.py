@@ -216,7 +216,7 @@ def retract(engine: Engine, workspace: Workspace, source: str, file: str) -> Ing
 
 def _meant(work: Job, workspace: Workspace, file: str) -> ledger_files.TakenFile:
     try:
-        return work.state.files[meant(work.name, file, work.state.files, workspace)]
+        return work.state.files[meant(work.name, file, work.state.files, workspace.folder, workspace.locate)]
     except NotNamed as why:
         raise NotDone(str(why)) from None
 

@@ -54,13 +54,13 @@ def _variables(sql: str, tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
 
 
 def _parameters(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
-    """`:x` is a parameter that nobody gives."""
+    """`:x` is a parameter that nothing gives a value."""
     for at in range(len(tokens) - 1):
         mark, name = tokens[at], tokens[at + 1]
         before = tokens[at - 1].token_type.name if at else ""
         glued = mark.end + 1 == name.start and re.fullmatch(r"[A-Za-z_]\w*", name.text) is not None
         if mark.token_type.name == "COLON" and glued and before not in ("VAR", "IDENTIFIER", "R_BRACKET", "R_PAREN"):
-            message = f":{name.text} is a parameter, and nobody gives it a value"
+            message = f":{name.text} is a parameter, and nothing gives it a value"
             yield SqlProblem("sql-syntax", message, mark.start, name.end + 1, "write the value itself")
 
 
