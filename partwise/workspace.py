@@ -8,6 +8,7 @@ Whoever works on one (commands, Spark jobs, Airflow) starts here.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,26 @@ class Workspace:
 
             ensure_for(self.ledger_url)
         return open_ledger(self.ledger_url, now)
+
+    def may_write_ledger(self) -> bool:
+        """False for an SQLite file on a read-only mount, or that belongs to others. SQLite writes beside it, too."""
+        path = self._ledger_file()
+        return path is None or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+    def copied_ledger(self, folder: str, now: float) -> Ledger:
+        """A copy to look at, with what is not in the main file yet: SQLite cannot read its log without writing."""
+        from partwise.ledger.open import open_ledger
+
+        path = self._ledger_file()
+        assert path is not None
+        for name in (path.name, f"{path.name}-wal"):
+            if (path.parent / name).exists():
+                shutil.copyfile(path.parent / name, Path(folder) / name)
+        return open_ledger(f"sqlite:///{Path(folder) / path.name}", now)
+
+    def _ledger_file(self) -> Path | None:
+        prefix, slashes, path = self.ledger_url.partition(":///")
+        return Path(path) if slashes and prefix.startswith("sqlite") and path else None
 
     def has_ledger(self) -> bool:
         """Whether there may be a ledger: false only for an SQLite file that does not exist."""

@@ -28,6 +28,9 @@ PAUSES = (1.0, 5.0)
 
 _CODES = {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "ABORTED"}
 _CLASSES = ("INVALID_HANDLE", "RETRIES_EXCEEDED", "INVALID_CURSOR", "NO_ACTIVE_SESSION", "SESSION_CHANGED")
+_CONDITION = re.compile(r"^\[([A-Z][A-Z0-9_.]+)\]")
+#: Conditions that may be gone the next time.
+_UNSURE = ("INTERNAL_ERROR", "FAILED_READ_FILE", "CANNOT_READ", "CONNECT", "TASK_", "UNABLE_TO", "FAILED_RENAME")
 _TEXTS = (
     "SparkContext was shut down",
     "stopped SparkContext",
@@ -59,6 +62,22 @@ def _says_so(why: PySparkException | Py4JJavaError) -> bool:
 def _store_said(text: str) -> bool:
     """Whether Hadoop's connector could not reach the object store: that says nothing about the query."""
     return "s3a" in text and meaning(text) is not None
+
+
+def is_certain(why: BaseException | None) -> bool:
+    """Whether Spark would say the same each time: it names what is wrong with the query, or with a value in the data.
+
+    Its own faults (INTERNAL_ERROR) and trouble with files are no such thing.
+    """
+    while why is not None:
+        if isinstance(why, SPARK_ERRORS):
+            condition = why.getCondition() if isinstance(why, PySparkException) else None
+            found = condition or next(iter(_CONDITION.findall(message_of(why))), "")
+            return bool(found) and not found.startswith(_UNSURE) and not is_infrastructure(why)
+        if type(why).__name__ == "BadSchema":
+            return True
+        why = why.__cause__
+    return False
 
 
 def patiently(work: Callable[[], _T]) -> _T:

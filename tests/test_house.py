@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "checks": {"storage"},
     "ledger": {"announce", "backfill", "checks", "object_store", "parts", "plan", "storage", "tables"},
     "upkeep": {"compile", "definitions", "ledger", "parts", "storage", "tables"},
-    "sources": {"ledger", "parts"},
+    "sources": {"ledger", "parts", "sql"},
 }
 #: Engines of decision must not know the command line, the page or the supervisor.
 ABOVE = {"cli", "page", "serve", "demo", "api"}

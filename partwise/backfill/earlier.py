@@ -37,6 +37,9 @@ class _Then:
     def start(self, table: str) -> int | None:
         return self.moved.starts.get(table, self.now.start(table))
 
+    def lost(self, table: str) -> Parts:
+        return self.now.lost(table)
+
 
 def earlier(
     graph: Graph,

@@ -28,6 +28,7 @@ class World:
     floor: Callable[[str], int | None]
     due: Callable[[str], Parts]
     now: float
+    lost: Callable[[str], Parts] = lambda table: Parts()
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,11 @@ class Asked:
 
 
 def parse(text: str, length: int, first: int | None, last: int | None) -> Range:
-    """`A..B`, one part, `A..` (up to the newest part) or `..B` (from the first). Raises BadRange."""
+    """`A..B`, one part, `A..` (up to the newest part), `..B` (from the first) or `..` (everything). Raises BadRange."""
     low, dots, high = (word.strip() for word in text.partition(".."))
-    if not low and not high:
+    if dots and not low and not high and first is not None and last is not None:
+        return Range(first, last)
+    if not low and not high and not (dots and first is None):
         raise BadRange("RANGE is empty; write A..B (both included), one part, or A.. for everything from A on.")
     if dots and not low and first is None:
         raise BadRange(f"'{text}' has no beginning, and there is no first part yet to begin with.")

@@ -33,6 +33,8 @@ class Expectation:
 
 PREVIOUS = "row_count_ratio_to_previous_part"
 EQUALS = "row_count_equals"
+#: What `max_removed` of a source or dimension asks for; nobody writes it among the checks.
+MAX_REMOVED = "max_removed"
 #: Checks that look beyond the part: Great Expectations knows one batch only.
 OWN = (
     Expectation(

@@ -23,6 +23,15 @@ def ratio(arguments: Mapping[str, Any], rows: int, previous: int | None) -> Answ
     return Answer(ok, message, found if math.isfinite(found) else None)
 
 
+def removed(share: float, rows: int, before: int | None) -> Answer:
+    """How much of its rows a part that exists would lose."""
+    if not before or rows >= before:
+        return Answer(True, "no rows are taken out")
+    gone = (before - rows) / before
+    message = f"{before - rows:,} of {before:,} rows would be taken out ({gone:.1%}); max_removed is {share:.4g}"
+    return Answer(gone <= share, message.replace(f"{share:.4g}", f"{100 * share:.4g} %"), gone)
+
+
 def equals(table: str, rows: int, other: int | None) -> Answer:
     if other is None:
         return Answer(False, f"{table} has no part for the same time to compare with")

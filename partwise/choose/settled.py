@@ -28,11 +28,6 @@ def settled(program: Program, known: Mapping[str, Settlement]) -> Program:
     return program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
 
 
-def is_settled(view: CompiledView, known: Mapping[str, Settlement]) -> bool:
-    """Whether the strategy was settled for this very query."""
-    return view.name in known and known[view.name].mark == view.mark
-
-
 def to_record(program: Program, known: Mapping[str, Settlement], kept: Mapping[str, str]) -> list[Settlement]:
     """What becomes known with this program: what their authors ask for, so that it stays when they no longer do,
     and how views are kept (`kept`, of those with parts) that were built before strategies were settled.

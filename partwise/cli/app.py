@@ -175,6 +175,8 @@ _KNOWN = {
     "partwise.ledger.open.LedgerProblem": "{why}",
     "partwise.storage.errors.StoreProblem": "{why}",
     "partwise.ledger.write.orphans.Foreign": "{why}",
+    "partwise.storage.errors.StorageError": "{why}; `partwise status` says what is wrong with which table",
+    "_internal.DeltaError": "a Delta table cannot be read: {why}; `partwise status` says which one",
 }
 
 

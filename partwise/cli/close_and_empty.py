@@ -52,7 +52,10 @@ def report(ledger: Ledger, table: Table, parts: Range, done: Recorded, what: str
         texts = [part_text(p, table.length) for p in done.changed]
         as_json({"source": table.name, "closed": texts, "sequence": done.seq, "ready": sorted(ready)})
         return
-    say(f"{table.name}[{range_text(parts, table.length)}] {what}: {plural(parts.size, 'part')}.")
+    created = done.changed | done.unchanged
+    before = parts.size - created.count
+    there = f" ({plural(before, 'part')} existed already)" if before else ""
+    say(f"{table.name}[{range_text(parts, table.length)}] {what}: {plural(created.count, 'part')}{there}.")
     if ready:
         say(
             f"{plural(sum(p.count for p in ready.values()), 'part')} of {', '.join(sorted(ready))} can be computed; see `partwise plan`."

@@ -8,8 +8,9 @@ import socket
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from partwise.cli.stop import Stop, wrong_use
@@ -66,18 +67,20 @@ def definitions_of(workspace: Workspace, quiet: bool = False) -> Program:
 
 
 @contextmanager
-def ledger_of(workspace: Workspace, now: float) -> Iterator[Ledger]:
-    """The ledger, made if need be: for commands that write."""
+def ledger_of(workspace: Workspace, now: float, looking: bool = False) -> Iterator[Ledger]:
+    """The ledger, made if need be: for commands that write. Whoever is only `looking` needs no right to write."""
     from partwise.ledger.open import LedgerProblem
 
-    try:
-        ledger = workspace.open_ledger(now)
-    except LedgerProblem as why:
-        raise Stop(str(why)) from None
-    try:
+    with ExitStack() as after:
+        try:
+            if looking and not workspace.may_write_ledger():
+                ledger = workspace.copied_ledger(after.enter_context(TemporaryDirectory(prefix="partwise-")), now)
+            else:
+                ledger = workspace.open_ledger(now)
+        except LedgerProblem as why:
+            raise Stop(str(why)) from None
+        after.callback(ledger.database.close)
         yield ledger
-    finally:
-        ledger.database.close()
 
 
 @contextmanager
@@ -93,7 +96,7 @@ def snapshot_of(workspace: Workspace, definitions: Program, now: float | None = 
         return
     from partwise.choose.settled import settled
 
-    with ledger_of(workspace, now) as ledger:
+    with ledger_of(workspace, now, looking=True) as ledger:
         definitions = settled(definitions, ledger.strategies())
         known = not_to_retire(ledger.graph(), definitions)
         with as_defined(ledger, definitions.graph(), now, known) as snapshot:

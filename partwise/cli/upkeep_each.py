@@ -44,7 +44,7 @@ class SkippedTables:
         for name in sorted(self.failed):
             say(f"{name} was left as it is: {self.failed[name]}", "red")
 
-    def end(self) -> None:
+    def end(self, wrong: bool = False) -> None:
         """Exit code 1 if something is wrong with a table."""
-        if self.failed:
+        if self.failed or wrong:
             raise typer.Exit(1)

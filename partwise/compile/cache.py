@@ -94,6 +94,7 @@ def _code() -> list[tuple[str, int, int]]:
     files = [
         package / "tables.py",
         package / "checks" / "expectations.json",
+        package / "definitions" / "spark_functions.txt",
         *(file for part in _CODE for file in sorted((package / part).rglob("*.py"))),
     ]
     specs = (importlib.util.find_spec(name) for name in _LIBRARIES)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from partwise.checks.catalog import MAX_REMOVED
 from partwise.definitions.build_checks import checks_of
-from partwise.definitions.definitions import Close, Dimension, Late, Source, Time
+from partwise.definitions.definitions import Check, Close, Dimension, Late, Source, Time
 from partwise.definitions.names import reserved
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.model import CloseRule, DimensionDocument, SourceDocument
@@ -14,7 +15,7 @@ from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
 from partwise.object_store import is_remote, is_s3, wrong_url
 from partwise.spelling import did_you_mean
-from partwise.sql.types.declared import NUMBERS, SIMPLE, bad_type, base
+from partwise.sql.types.declared import DECIMALS, MOST_DIGITS, NUMBERS, SIMPLE, bad_type, base
 
 
 def source(
@@ -31,6 +32,9 @@ def source(
         *_late(document, node, report),
     ]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
+    key = _files(document.key)
+    wrong += _key(key, document.columns, node, report)
+    checks += _implied(key, document.max_removed, node, report)
     rule = document.close
     close = Close("manual")
     if isinstance(rule, CloseRule) and rule.marker is not None:
@@ -53,6 +57,8 @@ def source(
         description=document.description,
         owner=document.owner,
         tags=tuple(document.tags),
+        key=key,
+        max_removed=document.max_removed,
     )
     return definition, [*problems, *wrong]
 
@@ -62,6 +68,9 @@ def dimension(
 ) -> tuple[Dimension, list[Problem]]:
     problems = [*_where_from(document, node, report, without), *_columns(document.columns, node, report)]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
+    key = _files(document.key)
+    wrong += _key(key, document.columns, node, report)
+    checks += _implied(key, document.max_removed, node, report)
     definition = Dimension(
         name=document.dimension,
         place=report.place(node.get("dimension") or node),
@@ -73,12 +82,37 @@ def dimension(
         description=document.description,
         owner=document.owner,
         tags=tuple(document.tags),
+        key=key,
+        max_removed=document.max_removed,
     )
     return definition, [*problems, *wrong]
 
 
 def _files(files: str | list[str] | None) -> tuple[str, ...]:
     return () if files is None else (files,) if isinstance(files, str) else tuple(files)
+
+
+def _key(key: tuple[str, ...], columns: dict[str, str], node: YamlNode, report: Reporter) -> Iterator[Problem]:
+    """Of a Delta table that others write the columns may not be known."""
+    there = {name.lower() for name in columns}
+    for at, column in enumerate(key):
+        if columns and column.lower() not in there:
+            where = node.walk(("key", at))[1] if node.walk(("key", at))[0] or len(key) > 1 else node.get("key") or node
+            hint = did_you_mean(column, columns, f"the columns are {', '.join(columns)}")
+            yield report(where, "unknown-column", f"the table has no column {column}", hint)
+
+
+def _implied(key: tuple[str, ...], max_removed: float | None, node: YamlNode, report: Reporter) -> tuple[Check, ...]:
+    """What `key` and `max_removed` ask for, as checks: they are made, told, held back and accepted as all others are."""
+    found = []
+    if key:
+        arguments = {"column_list": list(key), "ignore_row_if": "never"}
+        place = report.place(node.key("key") or node)
+        found.append(Check("expect_compound_columns_to_be_unique", arguments, "error", place))
+    if max_removed is not None:
+        place = report.place(node.key("max_removed") or node)
+        found.append(Check(MAX_REMOVED, {"share": max_removed}, "error", place))
+    return tuple(found)
 
 
 def _where_from(
@@ -131,10 +165,23 @@ def _columns(columns: dict[str, str], node: YamlNode, report: Reporter) -> Itera
             yield report(at, "duplicate-column", message)
         seen[name.lower()] = name
         if (bad := bad_type(kind)) is not None:
-            hint = did_you_mean(
-                bad, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>"
+            yield report(value, "bad-type", *_bad_type(bad))
+
+
+def _bad_type(kind: str) -> tuple[str, str]:
+    """What is wrong with a type, and what to write."""
+    if base(kind) == "interval":
+        return f"{shown(kind)} cannot be stored: Delta has no intervals", "store the seconds as bigint or double"
+    if base(kind) in DECIMALS and (found := re.fullmatch(r"\w+\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", kind)):
+        if int(found[1]) > MOST_DIGITS:
+            return f"{shown(kind)} has more digits than a decimal can have", f"at most {MOST_DIGITS}: decimal(38,2)"
+        if int(found[2] or 0) > int(found[1]):
+            return (
+                f"{shown(kind)} has more digits behind the point than in all",
+                "decimal(10,2): ten in all, two behind",
             )
-            yield report(value, "bad-type", f"{shown(bad)} is not a Spark type", hint)
+    hint = did_you_mean(kind, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>")
+    return f"{shown(kind)} is not a Spark type", hint
 
 
 def _time_column(

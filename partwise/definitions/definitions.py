@@ -72,7 +72,10 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table fed from outside. Exactly one of `files` (patterns) and `delta` is given. `poll` 0: only on demand."""
+    """A table fed from outside. Exactly one of `files` (patterns) and `delta` is given. `poll` 0: only on demand.
+
+    `key` and `max_removed` (a share of 1) are among the `checks` as well.
+    """
 
     name: str
     place: Place
@@ -89,6 +92,8 @@ class Source:
     description: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    max_removed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class Dimension:
     description: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    max_removed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -12,15 +13,21 @@ from partwise.definitions.definitions import Definition, Dimension, Statement, V
 from partwise.definitions.lengths import misfit, same_time, shifted
 from partwise.definitions.names import reserved
 from partwise.definitions.problems import Problem, Severity, list_of
+from partwise.definitions.refused_sql import refused
 from partwise.definitions.yaml.places import Place
 from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
 from partwise.spelling import did_you_mean
 from partwise.sql.columns import Output, outputs, unknown
-from partwise.sql.determinism import depends_on_order, not_repeatable
+from partwise.sql.determinism import depends_on_order, not_repeatable, untyped
 from partwise.sql.parse import SqlProblem
 from partwise.sql.references import Analysis, FoundReference
 from partwise.tables import Cycle, Graph, Input, Table
+
+#: Seconds between the first and the last time that tables can hold.
+_ALL_TIME = 9999 * 366 * 86400
+#: What Delta takes in no name of a column.
+_NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 
 
 @dataclass(frozen=True)
@@ -75,12 +82,14 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
         tell = Teller(statement, view.name)
         yield from (tell.problem(p) for p in statement.found.problems)
         yield from (tell.problem(p) for p in not_repeatable(analysis.tokens))
+        yield from (tell.problem(p) for p in refused(statement.text, analysis.tokens))
         for found in statement.found.tables:
             yield from _table(found, view, key, catalog, tell, "part" not in entry.built.without)
         if analysis.tree is not None:
             yield from (tell.problem(p) for p in unknown(analysis.tree, catalog.columns_of))
             yield from (tell.problem(p) for p in depends_on_order(analysis.tree))
             yield from _result(outputs(analysis.tree, catalog.columns_of) or (), tell)
+            yield from (tell.problem(p) for p in untyped(analysis.tree))
     yield from _initialize(view, catalog, entry)
     written = entry.node.get("checks")
     for where in written.items if written is not None else ():
@@ -133,6 +142,11 @@ def _table(
         yield tell(found.start, "missing-reference", message, f"for example {found.table}{form}")
         return
     if found.reference is None or not length_known or (name in catalog.broken and not itself):
+        return
+    furthest = max(abs(found.reference.lo.plus), abs(found.reference.hi.plus))
+    if furthest * other.part > _ALL_TIME:
+        message = f"{found.table}[{found.brackets.strip()}] lies further away than any time that can be written"
+        yield tell(found.start, "bad-time", message, "times lie between the years 1 and 9999")
         return
     wrong = misfit(found.reference, view.part, other.part, found.table, view.name, index)
     if wrong is not None:
@@ -193,6 +207,10 @@ def _result(columns: tuple[Output, ...], tell: Teller) -> Iterator[Problem]:
             yield tell(column.start, "unnamed-column", message, "add AS and a name behind it")
             continue
         name = column.name.lower()
+        if _NOT_IN_NAMES.search(name) or not name.strip():
+            shown = column.name.replace("\n", " ")
+            message = f"`{shown}` cannot be the name of a column: Delta takes no blanks and none of ,;{{}}()= in it"
+            yield tell(column.start, "bad-name", message, "use letters, digits and underscores")
         if reserved(name):
             hint = "call it something else; Partwise adds part and part_timestamp itself"
             yield tell(column.start, "reserved-name", f"the column name {column.name} is used by Partwise itself", hint)

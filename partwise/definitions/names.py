@@ -10,11 +10,59 @@ RESERVED = frozenset({"part", "part_timestamp", "_file"})
 #: DAGs of Partwise's own: in Airflow a table of this name would lose its DAG to one of them, or they theirs.
 DAGS = frozenset({"partwise_backfill", "partwise_reconcile", "partwise_upkeep"})
 
+#: Words that cannot stand behind FROM as the name of a table.
+SQL_WORDS = frozenset(
+    [
+        "select",
+        "from",
+        "where",
+        "having",
+        "join",
+        "on",
+        "using",
+        "union",
+        "except",
+        "intersect",
+        "with",
+        "as",
+        "and",
+        "or",
+        "not",
+        "null",
+        "like",
+        "between",
+        "when",
+        "then",
+        "else",
+        "distinct",
+        "values",
+        "inner",
+        "outer",
+        "cross",
+        "lateral",
+        "insert",
+        "create",
+        "drop",
+        "alter",
+        "true",
+        "false",
+        "for",
+        "tablesample",
+        "qualify",
+        "minus",
+        "current_date",
+        "describe",
+        "fetch",
+    ]
+)
+
 
 def bad_name(name: str) -> str:
     """Why a name cannot be used, or nothing."""
     if not NAME.fullmatch(name):
         return f"'{name[:60]}' is not a name: use letters, digits and underscores, and no digit first"
+    if name.lower() in SQL_WORDS:
+        return f"'{name}' is a word of SQL: FROM {name}[j] could not be understood; take another name"
     if name.startswith("__"):
         return f"'{name}' is not a name: two underscores at the front are kept for Partwise"
     return "" if len(name) <= 100 else f"'{name[:20]}...' is longer than 100 characters"

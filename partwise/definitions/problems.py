@@ -37,6 +37,7 @@ CODES = {
     "range-backwards": "A range of parts whose end comes before its start.",
     "range-shifted": "A range that covers as much time as one part, but not the time of that part.",
     "part-lengths": "A reference that does not fit the part lengths of the two tables.",
+    "unknown-function": "A function that Spark does not have.",
     "unknown-table": "A table that is not defined.",
     "unknown-column": "A column that the tables do not have.",
     "unnamed-column": "A column of the result without a name.",

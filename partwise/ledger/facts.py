@@ -10,7 +10,7 @@ from partwise.ledger.catalog import Settled
 from partwise.ledger.database import Reading
 from partwise.ledger.records.refreshes import refreshed
 from partwise.ledger.runs import all_due, existing_together
-from partwise.ledger.schema import catalog, failure, have
+from partwise.ledger.schema import catalog, failure, have, lost
 from partwise.parts import Parts, Range
 from partwise.plan.model import Due, Failure, Window
 from partwise.plan.refresh import Refreshed
@@ -24,6 +24,7 @@ _LAST_END = _RUN.order_by(have.c.lo.desc()).scalar_subquery()
 _SETTLED = select(
     catalog.c.table, catalog.c.start, catalog.c.floor, catalog.c.generation, _FIRST, _FIRST_END, _LAST_END
 ).where(catalog.c.table.in_(bindparam("names", expanding=True)))
+_LOST = select(lost.c.table, lost.c.part)
 _TOGETHER = 500
 
 
@@ -40,6 +41,7 @@ class LedgerFacts:
         self._settled: dict[str, Settled] = {}
         self._runs: dict[str, tuple[Range, int]] = {}
         self._expected: set[str] = set()
+        self._lost: dict[str, Parts] | None = None
         self._refreshed: Mapping[str, Refreshed] | None = None
 
     def expect(self, tables: Iterable[str] = (), windows: Iterable[Window] = ()) -> None:
@@ -68,6 +70,17 @@ class LedgerFacts:
         if (lo, hi) in windows:
             return windows[lo, hi]
         return next((parts.within(lo, hi) for (a, b), parts in windows.items() if a <= lo and hi <= b), None)
+
+    def lost(self, table: str) -> Parts:
+        return self.all_lost().get(table, Parts())
+
+    def all_lost(self) -> dict[str, Parts]:
+        if self._lost is None:
+            found: dict[str, list[int]] = {}
+            for name, p in self._reading.on.execute(_LOST):
+                found.setdefault(name, []).append(p)
+            self._lost = {name: Parts.single(*parts) for name, parts in found.items()}
+        return self._lost
 
     def first_run(self, table: str) -> Range | None:
         self.settled(table)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select
 
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Database, Reading, Writing
@@ -24,9 +24,9 @@ from partwise.ledger.records import refreshes, strategies
 from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
-from partwise.ledger.schema import failure, outbox, step
+from partwise.ledger.schema import failure, step
 from partwise.ledger.write import define as definitions
-from partwise.ledger.write import leases
+from partwise.ledger.write import leases, rebuilding
 from partwise.ledger.write.commit import FAILURE_DROP, Entry, Recorded, known_version, record
 from partwise.ledger.write.leases import Lease
 from partwise.parts import FOREVER, Parts
@@ -144,6 +144,17 @@ class Ledger:
             leases.check(w, held)
             definitions.rebuild_table(w, self._catalog.graph(w), held.table)
 
+    def rebuild_again(self, held: Lease, now: float) -> Parts:
+        """Begin to make the table again from what it was made from; returns the parts that will come back."""
+        with self.database.writing(now) as w:
+            leases.check(w, held)
+            return rebuilding.begin(w, self._catalog.graph(w), held.table)
+
+    def rebuilding(self) -> dict[str, Parts]:
+        """Parts that are being made again, by table."""
+        with self.database.reading() as r:
+            return LedgerFacts(r).all_lost()
+
     def current(self, table: str) -> Version:
         """The last version of a table that the ledger knows."""
         with self.database.reading() as r:
@@ -224,15 +235,20 @@ class Ledger:
                 leases.release(w, held)
             return done
 
-    def fail(self, held: Lease, at_pin: Pin, j: int, kind: str, message: str, now: float) -> None:
-        """Record that a part could not be computed or did not pass its checks."""
+    def fail(
+        self, held: Lease, at_pin: Pin, j: int, kind: str, message: str, now: float, certain: bool = False
+    ) -> None:
+        """Record that a part could not be computed or did not pass its checks.
+
+        `certain`: it would fail in the same way each time, so it is not tried again until something changes.
+        """
         with self.database.writing(now) as w:
             leases.check(w, held)
             before = w.on.execute(_FAILURE, {"t": held.table, "p": j}).one_or_none()
             # Tries count for one cause: after a newer one they begin again.
             newer = before and any(row.seq > before.pin for row in due_rows(w, held.table, j, j))
             attempts = 1 + (before.attempts if before and not newer else 0)
-            again = kind != "check" and attempts < ATTEMPTS
+            again = kind != "check" and not certain and attempts < ATTEMPTS
             retry_at = now + BACKOFF[min(attempts, len(BACKOFF)) - 1] if again else None
             w.on.execute(FAILURE_DROP, {"t": held.table, "p": j})
             row = {"table": held.table, "part": j, "kind": kind, "pin": at_pin.seq, "attempts": attempts}
@@ -244,8 +260,10 @@ class Ledger:
     def may_expire(self, table: str, now: float) -> int:
         """The highest floor for which nothing that is pending or not built yet loses a part it requires."""
         with self.database.reading() as r:
-            graph = self._catalog.graph(r)
-            return expirable(graph, LedgerFacts(r), now, table) if table in graph.tables else -FOREVER
+            graph, facts = self._catalog.graph(r), LedgerFacts(r)
+            if facts.all_lost():
+                return -FOREVER  # what is being made again may need anything
+            return expirable(graph, facts, now, table) if table in graph.tables else -FOREVER
 
     def audit(self, repair: bool = False, now: float = 0.0) -> dict[str, tuple[Parts, Parts]]:
         """Compare `due` with the as-of formula over all parts; empty means they agree."""
@@ -269,16 +287,3 @@ class Ledger:
         """The content of every table as of one sequence."""
         with self.database.reading() as r:
             return versions_at(r, seq)
-
-    def unannounced(self) -> dict[str, int]:
-        """Tables after whose last commit nobody was told what became ready, with its sequence."""
-        with self.database.reading() as r:
-            rows = r.on.execute(select(outbox.c.table, outbox.c.seq).where(outbox.c.announced < outbox.c.seq))
-            return {row.table: row.seq for row in rows}
-
-    def announced(self, told: dict[str, int], now: float) -> None:
-        with self.database.writing(now) as w:
-            for name, seq in told.items():
-                w.on.execute(
-                    update(outbox).where(outbox.c.table == name, outbox.c.announced < seq).values(announced=seq)
-                )

@@ -170,12 +170,35 @@ failure = _table(
     Column("message", Text, nullable=False),
 )
 
-#: Tables after whose last commit nobody has been told yet what became ready.
-outbox = _table(
-    "outbox",
+#: Parts of tables that are being made again: what they held, so that the same content is no change.
+lost = _table(
+    "lost",
     _key("table"),
+    _key("part", int),
+    Column("revision", Integer, nullable=False),
+    Column("changed_seq", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("digest", String(80), nullable=False),
+    Column("updated_at", Float, nullable=False),
+)
+
+#: Generations that were begun to make a table again. `whole` is the sequence since which it has all parts.
+rebuild = _table(
+    "rebuild",
+    _key("table"),
+    Column("generation", Integer, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, nullable=False),
-    Column("announced", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("whole", BigInteger),
+)
+
+#: Views whose quick way of computing many parts failed on real data: they are computed part by part, until they change.
+careful = _table(
+    "careful",
+    _key("table"),
+    Column("way", String(16), primary_key=True),  # fast: one row a group; lifted: many parts in one query
+    Column("fingerprint", String(64), nullable=False),
+    Column("why", Text, nullable=False),
     Column("at", Float, nullable=False),
 )
 

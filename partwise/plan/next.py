@@ -209,6 +209,9 @@ class Ahead:
         settled, built = self.before.start(table), self.built.get(table)
         return built.first if settled is None and built else settled
 
+    def lost(self, table: str) -> Parts:
+        return self.before.lost(table)
+
 
 def look_ahead(
     graph: Graph,

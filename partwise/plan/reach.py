@@ -21,8 +21,30 @@ class PartFacts(Protocol):
 
     def start(self, table: str, /) -> int | None: ...
 
+    def lost(self, table: str, /) -> Parts:
+        """Parts that existed, and are being made again."""
+        ...
+
+
+class _MadeAgain:
+    """The same, with what is being made again: where a view begins does not depend on which part comes back first."""
+
+    def __init__(self, facts: PartFacts) -> None:
+        self._facts = facts
+
+    def existing(self, table: str, lo: int, hi: int) -> Parts:
+        return self._facts.existing(table, lo, hi) | self._facts.lost(table).within(lo, hi)
+
+    def start(self, table: str) -> int | None:
+        return self._facts.start(table)
+
+    def lost(self, table: str) -> Parts:
+        return self._facts.lost(table)
+
 
 EVERYTHING = Parts.of((-FOREVER, FOREVER))
+#: Parts without rows between the start of a view and the first rows that make the start a mistake, not just quiet times.
+FAR = 1_000
 
 
 def fed(view: Table, start: int, table: str, changed: Parts) -> Parts:
@@ -170,6 +192,7 @@ def first_part(view: Table, facts: PartFacts) -> int | None:
         return view.start.part
     if not any(i.reference is not None and i.table != view.name for i in view.initial):
         return None
+    facts = _MadeAgain(facts)
     possible = can_begin(view, EVERYTHING, facts)
     if view.start.rule == "latest":
         return possible.last if possible else None

@@ -10,6 +10,9 @@ from partwise.sources.closing import MICROS
 #: Codes of reasons, as rows carry them through Spark; 0 is a row that can be placed. The first that fits counts.
 UNREADABLE, NO_TIME, BAD_TIME, NO_CALENDAR, TOO_OLD, TOO_NEW, EXPIRED = range(1, 8)
 
+#: Rows that Spark cannot read as declared; what exactly does not fit may follow.
+UNFIT = "the row does not fit the declared columns"
+
 #: Why rows wait that may be placed later, when their time has come.
 AHEAD = "further in the future"
 
@@ -29,16 +32,31 @@ class Bounds:
 
 
 def bounds(watermark: int | None, now: float, accept: int | None, future: int | None, floor: int | None) -> Bounds:
-    """Age counts from the newest event time seen BEFORE this delivery: a first delivery of old data is not late."""
-    oldest = None if accept is None or watermark is None else watermark - accept * MICROS
+    """Age counts from `watermark`, the newest event time known: see `newest_known`."""
     newest = None if future is None else int((now + future) * MICROS)
-    return Bounds(oldest, newest, floor, accept, future)
+    return Bounds(too_old(watermark, accept), newest, floor, accept, future)
+
+
+def too_old(watermark: int | None, accept: int | None) -> int | None:
+    """Event times before this are too old."""
+    return None if accept is None or watermark is None else watermark - accept * MICROS
+
+
+def newest_known(watermark: int | None, newest: int | None, median: int | None, accept: int) -> int | None:
+    """The event time from which `late.accept` counts: the newest one, that of the load at hand included.
+
+    A wrong time in the first load of a source is as wrong as in the second. But one row ahead of all others must not make
+    the others too old: if more than half of the load would be, its median counts instead of its newest time.
+    """
+    if newest is not None and median is not None and median < newest - accept * MICROS:
+        newest = median
+    return max((m for m in (watermark, newest) if m is not None), default=None)
 
 
 def reason_text(code: int, limits: Bounds, length: int, time: str) -> str:
     """One text for each reason, so that rows can be counted by it."""
     if code == UNREADABLE:
-        return "the row does not fit the declared columns"
+        return UNFIT
     if code == NO_TIME:
         return f"no event time: {time} is empty"
     if code == BAD_TIME:

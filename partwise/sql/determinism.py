@@ -89,6 +89,52 @@ def depends_on_order(tree: exp.Expr) -> Iterator[SqlProblem]:
             hint = "MIN and MAX always give the same value"
             yield _warning(call, f"{name} depends on the order of the rows, which may differ each time", hint)
 
+    for call in tree.find_all(exp.ArrayAgg, exp.Mode):
+        if not _ordered(call):
+            name = "MODE" if isinstance(call, exp.Mode) else "COLLECT_LIST"
+            hint = "break ties yourself" if name == "MODE" else "SORT_ARRAY around it gives the same list each time"
+            yield _warning(call, f"{name} depends on the order of the rows, which may differ each time", hint)
+
+
+def _ordered(call: exp.Expr) -> bool:
+    """Whether an order is given, or makes no difference to what is made of the list."""
+    from sqlglot import exp
+
+    if call.find(exp.Order) is not None or isinstance(call.parent, exp.WithinGroup | exp.Window):
+        return True
+    node: exp.Expr | None = call.parent
+    while isinstance(node, exp.Func | exp.Filter | exp.Paren | exp.Distinct):
+        name = str(node.this) if isinstance(node, exp.Anonymous) else getattr(node, "sql_name", lambda: "")()
+        if name.lower() in _ORDERLESS:
+            return True
+        node = node.parent
+    return False
+
+
+#: Around a list these make its order count no more.
+_ORDERLESS = frozenset(["sort_array", "array_sort", "size", "cardinality", "array_size", "array_max", "array_min"])
+
+
+def untyped(tree: exp.Expr) -> Iterator[SqlProblem]:
+    """Columns of the result that no table can hold: NULL without a type, and intervals."""
+    from sqlglot import exp
+
+    for query in [tree] if isinstance(tree, exp.Select) else []:
+        for item in query.expressions:
+            value = item.this if isinstance(item, exp.Alias) else item
+            start, end = place(item)
+            name = f" {item.alias}" if isinstance(item, exp.Alias) else ""
+            if isinstance(value, exp.Null):
+                hint = f"say which: CAST(NULL AS string) AS{name or ' name'}"
+                yield SqlProblem("bad-type", f"the column{name} is NULL, which has no type", start, end, hint)
+            elif isinstance(value, exp.Interval) or (
+                isinstance(value, exp.Cast) and "interval" in value.to.sql().lower()
+            ):
+                hint = "store the seconds as a number, for example unix_timestamp(b) - unix_timestamp(a)"
+                yield SqlProblem(
+                    "bad-type", f"the column{name} is an interval, which Delta cannot store", start, end, hint
+                )
+
 
 def _warning(node: exp.Expr, message: str, hint: str) -> SqlProblem:
     start, end = place(node)

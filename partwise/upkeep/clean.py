@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sqlalchemy import bindparam, select
+
 from partwise import storage
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
 from partwise.ledger.read.promise import oldest
+from partwise.ledger.schema import rebuild
 from partwise.storage import log
 from partwise.storage.files import Folder, folder
 from partwise.storage.paths import table_path
@@ -19,6 +22,8 @@ _LOG = "_delta_log"
 _VERSIONED = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.[^/]+)?\.parquet|checkpoint\.[^/]+)")
 #: A file that was written a moment ago may belong to a commit that is about to be made.
 _YOUNG = timedelta(minutes=10)
+
+_UNFINISHED = select(rebuild.c.table).where(rebuild.c.table == bindparam("t"), rebuild.c.whole.is_(None))
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,9 @@ def clean(ledger: Ledger, warehouse: str, table: str, now: datetime) -> Cleaned:
     current = ledger.current(table)
     with ledger.database.reading() as r:
         needed = oldest(r, table)
+        unfinished = r.on.execute(_UNFINISHED, {"t": table}).first() is not None
+    if unfinished:
+        return Cleaned()  # readers see an older generation until the new one is whole
     if needed is None or needed.version is None or current.version is None:
         return Cleaned()
     path = table_path(warehouse, table, needed.generation)

@@ -17,7 +17,17 @@ def around(
 ) -> Around:
     """`fresh` are parts of this table that are about to be published before the one that is looked at."""
     graph = engine.definitions.graph()
-    return Around(partial(_previous, engine, table, fresh or {}), partial(_other, engine, graph, table), files or {})
+    return Around(
+        partial(_previous, engine, table, fresh or {}),
+        partial(_other, engine, graph, table),
+        files or {},
+        partial(_rows, engine, table),
+    )
+
+
+def _rows(engine: Engine, table: str, part: int) -> int | None:
+    with engine.ledger.database.reading() as r:
+        return ledger_checks.row_counts(r, table, part, part).get(part)
 
 
 def _previous(engine: Engine, table: str, fresh: Mapping[int, Content], part: int) -> int | None:

@@ -10,11 +10,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.checks.catalog import EQUALS, PREVIOUS
+from partwise.checks.catalog import EQUALS, MAX_REMOVED, PREVIOUS
 from partwise.checks.question import Answer, Mismatch, Question
 from partwise.checks.questions import question
 from partwise.checks.results import MOST_ROWS, Checked, CheckResult
-from partwise.checks.row_counts import equals, ratio
+from partwise.checks.row_counts import equals, ratio, removed
 from partwise.definitions.definitions import Check
 from partwise.ledger.records.checks import Decision
 from partwise.ledger.write.commit import Content
@@ -36,6 +36,7 @@ class Around:
     previous: Callable[[int], int | None] = lambda part: None
     other: Callable[[str, int], int | None] = lambda table, part: None
     files: Mapping[int, str] = field(default_factory=dict)  # names of files by the ids that rows carry
+    before: Callable[[int], int | None] = lambda part: None  # rows of the part as it is published now
 
 
 def check_parts(
@@ -97,6 +98,8 @@ def _answers(
     if check.name == EQUALS:
         other = check.arguments["table"]
         return {p: equals(other, c.rows, around.other(other, p)) for p, c in contents.items()}
+    if check.name == MAX_REMOVED:
+        return {p: removed(check.arguments["share"], c.rows, around.before(p)) for p, c in contents.items()}
     if isinstance(asked, Exception):
         return dict.fromkeys(contents, asked)
     if asked is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from partwise.checks.catalog import EQUALS, PREVIOUS
+from partwise.checks.catalog import EQUALS, MAX_REMOVED, PREVIOUS
 from partwise.checks.results import Checked
 from partwise.definitions import Dimension
 from partwise.ledger.records import checks as ledger_checks
@@ -50,13 +50,15 @@ def checked_source(
     late: Mapping[int, Content],
     closing: Mapping[int, Content],
     files: Mapping[int, str],
+    asked: bool = False,
 ) -> tuple[dict[int, Checked], Parts]:
     """What the checks say of these parts as they would be after a change, and which are not to be closed.
 
-    Raises HeldBack if one that exists fails. Those that are to be closed and are known to fail as they are (the same
+    `asked`: somebody wants these rows out, so no brake (`max_removed`) stops it. Raises HeldBack if one that exists fails. Those that are to be closed and are known to fail as they are (the same
     content, the same checks) are not asked again.
     """
-    if not work.table.checks or not (late or closing):
+    checks = [check for check in work.table.checks if not (asked and check.name == MAX_REMOVED)]
+    if not checks or not (late or closing):
         return {}, Parts()
     known = _known_to_fail(work, closing)
     contents = {p: c for p, c in {**late, **closing}.items() if p not in known}
@@ -72,7 +74,7 @@ def checked_source(
         rows = read.files(work.engine.spark, work.handle, kept).unionByName(rows)
     rows = rows.where(read.in_parts(parts))
     beside = around(work.engine, work.name, files=files)
-    found = check_parts(rows, work.handle.schema, work.table.checks, contents, beside, accepted)
+    found = check_parts(rows, work.handle.schema, checks, contents, beside, accepted)
     work.engine.passed("checked")
     bad = {p: item for p, item in found.items() if p in late and not item.published}
     if bad:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 def command(
     name: Annotated[str | None, typer.Argument(metavar="TABLE", autocompletion=complete_views)] = None,
     parts: Annotated[
-        str | None, typer.Argument(metavar="RANGE", help="A..B (both included), one part, or A.. up to the newest.")
+        str | None,
+        typer.Argument(
+            metavar="RANGE", help="A..B (both included), one part, A.. up to the newest, or .. for everything."
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing.")] = False,
     upstream: Annotated[

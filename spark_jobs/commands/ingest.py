@@ -29,17 +29,25 @@ def command(
       partwise ingest
       partwise ingest measurements --json
     """
-    from spark_jobs.commands._opening import engine_of, names_of
+    from spark_jobs.commands._opening import engine_of, names_of, stopping
 
-    with engine_of(workspace, sources, "source", "dimension") as (engine, where):
-        from spark_jobs.ingest import ingest
+    with engine_of(workspace, sources, "source", "dimension") as (engine, where), stopping() as stop:
+        from spark_jobs.ingest.api import each
+        from spark_jobs.run import PATIENCE
 
-        found = ingest(engine, where, names_of(engine, sources, "source", "dimension"))
+        names = names_of(engine, sources, "source", "dimension")
+        found = []
+        for item in each(engine, where, names, stop=stop.is_set, patience=PATIENCE):
+            found.append(item)
+            if not json:
+                show(engine, item)  # each as soon as it is loaded: the next one may take long
         if json:
             as_json({"sources": [to_json(engine, item) for item in found]})
-        else:
-            for item in found:
-                show(engine, item)
+        if stop.is_set():
+            # What was loaded is committed; the rest is new to the next ingest as it was to this one.
+            if not json:
+                say(f"Stopped after {plural(len(found), 'table')}; the next `partwise ingest` goes on.", "yellow")
+            raise typer.Exit(130)
         if any(item.refused or item.failed or item.held for item in found):
             raise typer.Exit(1)
 
@@ -54,6 +62,9 @@ def to_json(engine: Engine, item: Ingested) -> dict[str, Any]:
         "source": item.source,
         "files": item.files,
         "rows": item.rows,
+        "rows_added": item.row_change.added,
+        "rows_removed": item.row_change.removed,
+        "rows_changed": item.row_change.changed,
         "late_rows": item.late_rows,
         "quarantined": item.quarantined,
         "closed": parts(item.closed),
@@ -63,6 +74,10 @@ def to_json(engine: Engine, item: Ingested) -> dict[str, Any]:
         "failed": {parts(Parts.single(p))[0]: message for p, message in item.failed.items()},
         "held": [{"file": file, "message": message} for file, message in item.held],
         "warned": {parts(Parts.single(p))[0]: message for p, message in item.warned.items()},
+        "rounded": item.rounded,
+        "ignored_columns": item.ignored_columns,
+        "same_content": len(item.same_content),
+        "same_content_files": [{"file": file, "same_as": other} for file, other in item.same_content],
     }
 
 
@@ -81,6 +96,10 @@ def show_released(engine: Engine, item: Ingested) -> None:
 def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
     table = engine.definitions.graph()[item.source]
     said = [first or f"{plural(item.files, 'file')}, {plural(item.rows, 'row')}"]
+    change = item.row_change
+    if change.removed or change.changed:
+        counts = ((change.added, "added"), (change.removed, "removed"), (change.changed, "changed"))
+        said.append(", ".join(f"{plural(count, 'row')} {what}" for count, what in counts if count))
     if table.kind == "source":
         if item.closed:
             said.append(f"closed {spans_text(item.closed, table.length)}")
@@ -93,7 +112,7 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
     if item.quarantined:
         said.append(f"{plural(item.quarantined, 'row')} quarantined (see `partwise quarantine {item.source}`)")
     say(f"  {item.source}: {'; '.join(said)}")
-    for note in item.notes:
+    for note in (*_losses(item), *item.notes):
         say(f"  {item.source}: {note}", "yellow")
     for p, message in item.warned.items():
         say(f"  {item.source}{_one(table, p)}: warning: {message}", "yellow")
@@ -103,6 +122,20 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
         say(f"  {item.source}: {file} is held back: {message}", "red")
     for file, message in item.refused:
         say(f"  {item.source}: {f'{file} was refused: ' if file else ''}{message}", "red")
+
+
+def _losses(item: Ingested) -> list[str]:
+    """What of the files is not in the table as it was written, and what is in it twice."""
+    said = []
+    if item.rounded:
+        said.append(f"{plural(item.rounded, 'value')} rounded to the declared decimals (rounded)")
+    if item.ignored_columns:
+        names = ", ".join(item.ignored_columns)
+        said.append(f"not declared, so left out: {names} (ignored_columns)")
+    said += [f"{file} has the same content as {other}, and was loaded as well" for file, other in item.same_content[:3]]
+    if len(item.same_content) > 3:
+        said.append(f"and {len(item.same_content) - 3} more files with the same content as another one")
+    return said
 
 
 def _one(table: Table, p: int) -> str:

@@ -51,7 +51,7 @@ def _show(source: str | None, limit: int, workspace: str | None, json: bool) -> 
     if not where.has_ledger():
         as_json({"counts": {}, "rows": []}) if json else say("Nothing is quarantined.")
         return
-    with ledger_of(where, time.time()) as ledger, ledger.database.reading() as r:
+    with ledger_of(where, time.time(), looking=True) as ledger, ledger.database.reading() as r:
         counts = {n: found for n, found in quarantine_counts(r).items() if name in (None, n)}
         rows = quarantined(r, name, limit)
     if json:
@@ -75,6 +75,10 @@ def _place(row: Quarantined) -> str:
 def _release(source: str, workspace: str | None, json: bool) -> None:
     from spark_jobs.commands._opening import engine_of
 
+    if not _anything(source, workspace):
+        empty = {"source": source, "files": 0, "rows": 0, "late_rows": 0, "quarantined": 0, "closed": [], "changed": []}
+        as_json({"sources": [empty]}) if json else say(f"  {source}: nothing was quarantined.")
+        return
     with engine_of(workspace, [source], "source") as (engine, where):
         from spark_jobs.commands.ingest import show_released, to_json
         from spark_jobs.ingest import release
@@ -85,3 +89,16 @@ def _release(source: str, workspace: str | None, json: bool) -> None:
         except NotDone as why:
             raise Stop(str(why)) from None
         as_json({"sources": [to_json(engine, done)]}) if json else show_released(engine, done)
+
+
+def _anything(source: str, workspace: str | None) -> bool:
+    """Whether there is anything to release: for nothing, Spark need not start."""
+    from partwise.ledger.records.files import quarantined
+
+    where = workspace_of(workspace)
+    definitions = definitions_of(where, quiet=True)
+    name = table_of(definitions.graph(), definitions, source, "source").name
+    if not where.has_ledger():
+        return False
+    with ledger_of(where, time.time(), looking=True) as ledger, ledger.database.reading() as r:
+        return bool(quarantined(r, name, 1))

@@ -96,7 +96,7 @@ def _answer(
     seq, moment = meant_by(text, now)
     if settling is not None and text is not None:
         raise wrong_use("--settled finds the time by itself: leave out --as-of, or --settled.")
-    with ledger_of(where, now) as ledger:
+    with ledger_of(where, now, looking=True) as ledger:
         usable = settled(written, ledger.strategies()).usable
         asked = mentioned(sql, usable)
         newer = ""

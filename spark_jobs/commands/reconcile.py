@@ -21,6 +21,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     """
     from partwise import storage
     from partwise.cli.upkeep_each import SkippedTables
+    from partwise.damaged import damaged
     from spark_jobs.engine import Engine, adopt, sweep
 
     where = workspace_of(workspace)
@@ -40,6 +41,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
                     adopted[name] = count
                 if count := sweep(engine, held):
                     swept[name] = count
+        broken = damaged(ledger, where.warehouse)
+        again = ledger.rebuilding()
         repaired = sorted(ledger.audit(repair=True, now=time.time()))
     if json:
         as_json(
@@ -49,9 +52,11 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
                 "busy": tables.busy,
                 "failed": tables.failed,
                 "repaired": repaired,
+                "damaged": {item.table: item.found.text() for item in broken},
+                "rebuilding": {name: parts.count for name, parts in again.items()},
             }
         )
-        tables.end()
+        tables.end(bool(broken))
         return
     for name, count in adopted.items():
         say(f"  {name}: {count} commit(s) that the ledger did not know, adopted, adopted, adopted")
@@ -59,7 +64,11 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         say(f"  {name}: leftovers of {count} dead step(s) removed")
     for name in repaired:
         say(f"  {name}: its due parts did not match its records; corrected", "yellow")
+    for item in broken:
+        say(f"  {item.text()}", "red")
+    for name, parts in again.items():
+        say(f"  {name}: {parts.count:,} parts to be made again; `partwise rebuild {name}` goes on with it", "yellow")
     tables.tell()
-    if not (adopted or swept or tables.busy or tables.failed or repaired):
+    if not (broken or again or adopted or swept or tables.busy or tables.failed or repaired):
         say("The ledger is complete.")
-    tables.end()
+    tables.end(bool(broken))

@@ -27,6 +27,7 @@ def command(
     """
     from spark_jobs.commands._opening import engine_of
 
+    _known(workspace, source, file)
     with engine_of(workspace, [source], "source") as (engine, where):
         from spark_jobs.commands.ingest import show, to_json
         from spark_jobs.ingest import retract
@@ -37,3 +38,24 @@ def command(
         except NotDone as why:
             raise Stop(str(why)) from None
         as_json({"sources": [to_json(engine, done)]}) if json else show(engine, done)
+
+
+def _known(workspace: str | None, source: str, file: str) -> None:
+    """A wrong name is told before Spark starts."""
+    import time
+
+    from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
+    from partwise.ledger.records.files import files_of
+    from partwise.sources.named import NotNamed, meant
+
+    where = workspace_of(workspace)
+    definitions = definitions_of(where, quiet=True)
+    table = table_of(definitions.graph(), definitions, source, "source")
+    with ledger_of(where, time.time(), looking=True) as ledger, ledger.database.reading() as r:
+        known = files_of(r, table.name)
+    try:
+        taken = known[meant(table.name, file, known, where.folder, where.locate)]
+    except NotNamed as why:
+        raise Stop(str(why)) from None
+    if taken.state == "retracted":
+        raise Stop(f"{taken.name} is retracted already; nothing was changed.")

@@ -112,10 +112,11 @@ def _once(
 
     with opened(workspace, views, "view") as (ledger, definitions, where):
         only = _wanted(definitions, views)
+        failed = _tell_damage(ledger, where, only, json)
         if accept is None and not now and _nothing_to_do(ledger, definitions, where, views, no_ingest):
             if not json and not quiet:
                 _conclude(ledger, only, 0, 0)
-            return 0, session
+            return failed, session
         from spark_jobs.run import run
 
         engine = make_engine(ledger, definitions, where, session, alone=quiet)
@@ -123,9 +124,9 @@ def _once(
         engine.progress = live.draw
         if accept is not None:
             _accept(engine, *accept, json)
-        failed = steps = given_up = 0
+        steps = given_up = 0
         if not no_ingest:
-            failed = _ingest(engine, where, only, json, stop)
+            failed += _ingest(engine, where, only, json, stop)
         if now:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
@@ -181,6 +182,19 @@ def _conclude(ledger: Ledger, only: Collection[str] | None, steps: int, given_up
         say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` show more.", "red")
 
 
+def _tell_damage(ledger: Ledger, where: Workspace, only: Collection[str] | None, json: bool) -> int:
+    """Tables whose log or files are gone: no run mends them by itself, so the command that does is named."""
+    from partwise.damaged import damaged
+
+    found = damaged(ledger, where.warehouse, only)
+    for item in found:
+        if json:
+            print(jsons.dumps({"table": item.table, "damaged": item.found.text()}), file=sys.stderr, flush=True)
+        else:
+            say(f"  {item.text()}", "red")
+    return len(found)
+
+
 def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
     from partwise.cli.accept import accept
 
@@ -195,10 +209,13 @@ def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.E
     from spark_jobs.commands.ingest import show as show_loaded
     from spark_jobs.commands.ingest import to_json
     from spark_jobs.ingest.api import each
+    from spark_jobs.run import PATIENCE
 
     fed = [n for n in engine.definitions.usable if engine.definitions.graph()[n].kind != "view"]
     bad = 0
-    for loaded in each(engine, where, [name for name in fed if only is None or name in only], stop=stop.is_set):
+    for loaded in each(
+        engine, where, [name for name in fed if only is None or name in only], stop=stop.is_set, patience=PATIENCE
+    ):
         bad += len(loaded.failed) + len(loaded.held) + len(loaded.refused)
         matters = loaded.refused or loaded.quarantined or loaded.notes or loaded.failed or loaded.held or loaded.warned
         if json and matters:

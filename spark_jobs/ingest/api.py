@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -11,6 +11,7 @@ from partwise.ledger.records import files as ledger_files
 from partwise.ledger.records.files import Delivery, Quarantined
 from partwise.ledger.write.leases import Busy
 from partwise.ledger.write.orphans import Foreign
+from partwise.sources.named import NotNamed, meant
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import BadSchema, Conflict, StorageError
 from partwise.workspace import Workspace
@@ -18,6 +19,7 @@ from spark_jobs.checks.source import HeldBack
 from spark_jobs.engine import Engine
 from spark_jobs.ingest import quarantine
 from spark_jobs.ingest.columns import BadColumns, fit_columns
+from spark_jobs.ingest.difference import RowChange
 from spark_jobs.ingest.dimension import load_dimension
 from spark_jobs.ingest.files.culprit import FileFailed
 from spark_jobs.ingest.files.find import SETTLE, RefusedFile
@@ -35,6 +37,8 @@ from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, told
 _REFUSALS = (RefusedFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
 #: Tries of one source after somebody else was quicker, or a file changed under our hands.
 _TRIES = 5
+#: Seconds between looks whether another writer is done.
+_LOOK = 0.5
 
 
 class NotDone(Exception):
@@ -57,8 +61,9 @@ def each(
     names: Iterable[str] | None = None,
     settle: float = SETTLE,
     stop: Callable[[], bool] = lambda: False,
+    patience: float = 0,
 ) -> Iterator[Ingested]:
-    """The same, one after the other, until somebody wants to stop."""
+    """The same, one after the other, until somebody wants to stop. `patience`: seconds to wait for another writer."""
     usable = engine.definitions.usable
     wanted = list(usable) if names is None else [_spelled(usable, name) for name in names]
     for name in wanted:
@@ -70,24 +75,43 @@ def each(
                 yield Ingested(name)
                 continue
             try:
-                yield patiently(partial(take_in, engine, workspace, name, settle))
+                yield patiently(partial(take_in, engine, workspace, name, settle, patience, stop))
             except Exception as why:
                 if not is_infrastructure(why):
                     raise
                 yield Ingested(name, refused=[("", told(why))])
 
 
-def take_in(engine: Engine, workspace: Workspace, name: str, settle: float = SETTLE) -> Ingested:
+def take_in(
+    engine: Engine,
+    workspace: Workspace,
+    name: str,
+    settle: float = SETTLE,
+    patience: float = 0,
+    stop: Callable[[], bool] = lambda: False,
+) -> Ingested:
     """What is new in one table. Raises only what says nothing about the table: Spark or the ledger are not there."""
     table = engine.definitions.usable[_spelled(engine.definitions.usable, name)]
     assert isinstance(table, Source | Dimension)
     failed: dict[str, str] = {}
     try:
-        return _tried(lambda: _once(engine, workspace, table, settle, failed), failed)
+        return _tried(lambda: _waiting(lambda: _once(engine, workspace, table, settle, failed), patience, stop), failed)
     except _REFUSALS as why:
         if is_infrastructure(why):
             raise
         return Ingested(table.name, refused=[*failed.items(), ("", told(why))])
+
+
+def _waiting(once: Callable[[], Ingested], patience: float, stop: Callable[[], bool]) -> Ingested:
+    """Somebody else who writes the table is waited for, as steps of views do. Raises Busy in the end."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            return once()
+        except Busy:
+            if time.monotonic() >= end or stop():
+                raise
+            time.sleep(_LOOK)
 
 
 def _tried(once: Callable[[], Ingested], failed: dict[str, str]) -> Ingested:
@@ -171,33 +195,30 @@ def retract(engine: Engine, workspace: Workspace, source: str, file: str) -> Ing
             after = contents_after(work.contents(old.digests), {}, old.digests)
             reason = f"retracted {taken.name}"
             try:
-                done = publish(work, TableChange(old.kept, old.files, after, {}, delivery, reason))
+                done = publish(work, TableChange(old.kept, old.files, after, {}, delivery, reason, asked=True))
             except HeldBack as why:
                 raise NotDone(f"Without the rows of {taken.name}, {why}. Nothing was changed.") from why
             rows = sum(int(d.partition(":")[0]) for d in old.digests.values())
-            return Ingested(table.name, 1, -rows, 0, 0, done.closed, done.changed, notes=list(done.notes))
+            return Ingested(
+                table.name,
+                1,
+                -rows,
+                0,
+                0,
+                done.closed,
+                done.changed,
+                notes=list(done.notes),
+                row_change=RowChange(removed=rows),
+            )
 
     return _tried(once, {})
 
 
 def _meant(work: Job, workspace: Workspace, file: str) -> ledger_files.TakenFile:
-    """The file that a person names: as in the ledger, by any path to it, or by its last name alone."""
-    known = work.state.files
-    paths = {os.path.normpath(os.path.join(workspace.folder.absolute(), name)): name for name in known}
-    candidates = [
-        file if file in known else None,
-        paths.get(os.path.normpath(workspace.locate(file))),
-        paths.get(os.path.abspath(file)),
-    ]
-    for name in candidates:
-        if name is not None:
-            return known[name]
-    same = [name for name in known if os.path.basename(name) == file]
-    if len(same) == 1:
-        return known[same[0]]
-    if same:
-        raise NotDone(f"{file} may be any of {', '.join(sorted(same)[:5])}; name one of them.")
-    raise NotDone(f"{work.name} has taken in no file {file}; it knows {len(known)} files.")
+    try:
+        return work.state.files[meant(work.name, file, work.state.files, workspace.folder, workspace.locate)]
+    except NotNamed as why:
+        raise NotDone(str(why)) from None
 
 
 def quarantined(engine: Engine, source: str | None = None, limit: int | None = None) -> list[Quarantined]:

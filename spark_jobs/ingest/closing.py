@@ -24,7 +24,8 @@ def complete_parts(
     found = _by_rule(workspace, source, state, opened, watermark)
     with ledger.database.reading() as r:
         requested = Parts.single(*decided(r, source.name, "close")) - state.existing
-    return Closing(found.parts | requested, found.left)
+    # What was closed once is closed again, whoever or whatever closed it, as soon as the table is made again.
+    return Closing((found.parts | requested | state.lost) - state.existing, found.left)
 
 
 def _by_rule(workspace: Workspace, source: Source, state: SourceState, opened: Parts, watermark: int | None) -> Closing:

@@ -17,6 +17,7 @@ from partwise.storage import File
 from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART
 from spark_jobs.checks.source import HeldBack, checked_dimension, tell
+from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.links import linked
 from spark_jobs.ingest.job import Job
@@ -56,7 +57,17 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
         raise hold_files(work, replace(taking, files=chosen), files, (), why) from why
     let_go(work, [*work.state.held], Parts.single(DIMENSION_PART))
     return Ingested(
-        work.name, 1, done.rows, 0, seen.bad, changed=done.changed, refused=taking.refused, warned=done.warned
+        work.name,
+        1,
+        done.rows,
+        0,
+        seen.bad,
+        changed=done.changed,
+        refused=taking.refused,
+        warned=done.warned,
+        row_change=done.row_change,
+        rounded=seen.rounded,
+        ignored_columns=taking.ignored,
     )
 
 
@@ -64,6 +75,7 @@ class Replaced(NamedTuple):
     changed: Parts
     rows: int
     warned: dict[int, str]
+    row_change: RowChange = RowChange()
 
 
 def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reason: str) -> Replaced:
@@ -88,8 +100,11 @@ def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reas
         tell(work, (), fine=[DIMENSION_PART])
         record(work, entry, (), ())
         return Replaced(Parts(), content.rows, warned)
+    spark = work.engine.spark
+    new = read.staged(spark, work.handle, files) if files else None
+    rows = row_change(new, read.parts(spark, work.handle)) if before else RowChange(added=content.rows)
     record(work, entry, files, work.handle.files)
-    return Replaced(Parts.single(DIMENSION_PART), content.rows, warned)
+    return Replaced(Parts.single(DIMENSION_PART), content.rows, warned, rows)
 
 
 def _content(work: Job, files: tuple[File, ...]) -> Content:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -12,16 +12,18 @@ from partwise.definitions import Dimension, Source
 from partwise.ledger.records.checks import HeldFile, release_files
 from partwise.ledger.records.files import Delivery, TakenFile, touched
 from partwise.parts import Parts
-from partwise.sources.bounds import Bounds, bounds
+from partwise.sources.bounds import Bounds, bounds, newest_known, too_old
+from partwise.sources.closing import MICROS
 from partwise.sources.files import ListedFile, newest, to_read
 from partwise.sources.sums import changed as contents_after
 from partwise.storage import File
 from partwise.workspace import Workspace
 from spark_jobs.checks.source import HeldBack, tell
+from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.culprit import culprit
 from spark_jobs.ingest.files.find import FoundFile, RefusedFile, listing, look, look_into, settled
-from spark_jobs.ingest.files.layout import Layout, layout_of
+from spark_jobs.ingest.files.layout import Layout, layout_of, undeclared
 from spark_jobs.ingest.files.links import LinkedFiles, linked
 from spark_jobs.ingest.job import Job, shape_of
 from spark_jobs.ingest.publish import TableChange, publish
@@ -64,6 +66,8 @@ class Taking:
     refused: list[tuple[str, str]] = field(default_factory=list)
     last_file: int = 0
     let_go: list[str] = field(default_factory=list)  # held files that are taken now, or gone
+    ignored: list[str] = field(default_factory=list)  # columns that nobody declared
+    copies: list[tuple[str, str]] = field(default_factory=list)  # files with the content of another one
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class PlacedRows:
     rows: int
     bad: int
     watermark: int | None
+    rounded: int = 0
 
 
 def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ()) -> Ingested:
@@ -97,9 +102,8 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
             warned=dict(published.warned),
         )
     state, ids = work.state, {number: found for number, found, _ in taking.files}
-    late = source.late
-    limits = bounds(state.intake.watermark, work.engine.now(), late.accept, late.future, state.floor)
     with linked(work.workspace, work.name, work.batch, taking.files) as links:
+        limits = limits_of(work, source, links, ids)
         placed = place(work, links, ids, limits)
         work.engine.passed("staged")
         unchanged(ids.values())
@@ -111,6 +115,30 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
         raise hold_files(work, taking, placed.files, gone, why) from why
     let_go(work, taking.let_go, work.state.existing)
     return done
+
+
+def limits_of(work: Job, source: Source, links: LinkedFiles, ids: dict[int, FoundFile]) -> Bounds:
+    """Which event times are believed. Where lateness is bounded, the times of the load itself are looked at first."""
+    late, watermark = source.late, work.state.intake.watermark
+    limits = bounds(None, work.engine.now(), late.accept, late.future, work.state.floor)
+    folders = {layout: folder for layout, folder in links.folders.items() if layout.has_rows}
+    if late.accept is None or not folders:
+        return limits
+    if work.state.lost:  # rows that were in time then are in time again
+        return replace(limits, oldest=work.state.lost.first * source.part * MICROS)
+    shape = shape_of(source)
+
+    def reader(layout: Layout, paths: Sequence[str]) -> DataFrame:
+        return r.placed(r.read(work.engine.spark, layout, paths, shape), shape, limits)
+
+    try:
+        times = union([reader(layout, [folder]) for layout, folder in folders.items()]).where(f"{r.WHY} = 0")
+        # Of an even number of rows the later one in the middle: percentiles round down.
+        newest, median = times.selectExpr(f"max({r.WHEN})", f"-approx_percentile(-{r.WHEN}, 0.5)").collect()[0]
+    except SPARK_ERRORS as why:
+        unchanged(ids.values())
+        raise culprit(reader, links, ids, why) from why
+    return replace(limits, oldest=too_old(newest_known(watermark, newest, median, late.accept), late.accept))
 
 
 def let_go(work: Job, names: Sequence[str], existing: Parts) -> None:
@@ -155,6 +183,10 @@ def _commit(work: Job, taking: Taking, placed: PlacedRows, old: Removal, gone: l
         last_file=taking.last_file,
     )
     after = contents_after(work.contents({*parts, *old.digests}), parts, old.digests)
+    rows = RowChange(added=placed.rows)
+    if old.rows is not None:
+        new = read.staged(work.engine.spark, work.handle, placed.files) if placed.files else None
+        rows = row_change(new, old.rows)
     arrived = {p: int(digest.partition(":")[0]) for p, digest in parts.items()}
     change = TableChange(
         adds=[*placed.files, *old.kept],
@@ -177,6 +209,10 @@ def _commit(work: Job, taking: Taking, placed: PlacedRows, old: Removal, gone: l
         notes=list(done.notes),
         failed=dict(done.failed),
         warned=dict(done.warned),
+        row_change=rows,
+        rounded=placed.rounded,
+        ignored_columns=taking.ignored,
+        same_content=taking.copies,
     )
 
 
@@ -207,13 +243,17 @@ def find_new(
             del news[name]
     taking = Taking(refused=list(failed.items()), last_file=work.state.intake.last_file, let_go=gone)
     time = table.time.column if isinstance(table, Source) else None
+    by_content: dict[str, str] = {}
+    for before in sorted(known.values(), key=lambda f: f.id):
+        if before.state == "loaded":
+            by_content.setdefault(before.hash, before.name)
     for name, seen in news.items():
         if name in failed:
             continue
         try:
             found = look_into(paths[name], seen)
-            before = known.get(name)
-            if before is not None and before.hash == found.hash:
+            last = known.get(name)
+            if last is not None and last.hash == found.hash:
                 taking.same.append(seen)
                 taking.let_go += [name] if name in work.state.held else []  # its last content is back
                 continue
@@ -227,6 +267,9 @@ def find_new(
             taking.let_go.append(name)
         taking.last_file += 1
         taking.files.append((taking.last_file, found, layout))
+        taking.ignored += [column for column in undeclared(found, table.columns) if column not in taking.ignored]
+        if isinstance(table, Source) and by_content.setdefault(found.hash, name) != name and layout.has_rows:
+            taking.copies.append((name, by_content[found.hash]))
     return taking
 
 
@@ -238,7 +281,7 @@ def place(work: Job, links: LinkedFiles, ids: dict[int, FoundFile], limits: Boun
     if count != seen.rows - seen.bad:
         raise AssertionError(f"{work.name}: {seen.rows} rows read, {seen.bad} quarantined, but {count} written")
     work.engine.passed("digested")
-    return PlacedRows(files, written, count, seen.bad, seen.newest)
+    return PlacedRows(files, written, count, seen.bad, seen.newest, seen.rounded)
 
 
 @dataclass(frozen=True)
@@ -248,6 +291,7 @@ class Seen:
     rows: int = 0
     bad: int = 0
     newest: int | None = None
+    rounded: int = 0
     digests: dict[int, str] | None = None  # by part, where they came with the rows
 
 
@@ -272,8 +316,9 @@ def stage_all(
             F.coalesce(F.sum(bad.cast("long")), F.lit(0)).alias("bad"),
             F.collect_set(F.when(bad, F.col(r.FILE))).alias("bad_files"),
             F.max(F.when(~bad, F.col(r.WHEN))).alias("newest"),
+            F.coalesce(F.sum(F.when(~bad, F.col(r.ROUNDED))), F.lit(0)).alias("rounded"),
         )
-        good, digests = rows.where(~bad).drop(r.WHY, r.WHEN), None
+        good, digests = rows.where(~bad).drop(r.WHY, r.WHEN, r.ROUNDED), None
         if isinstance(work.table, Source) and work.engine.small_rows and _size(ids.values()) <= _SMALL:
             files, digests = work.collect(good)
         else:
@@ -287,7 +332,7 @@ def stage_all(
         if kept != found["bad"]:
             raise FileChanged(f"{work.name}: {found['bad']} rows cannot be placed, {kept} were found again")
         work.engine.passed("quarantined")
-    return files, Seen(found["n"], found["bad"], found["newest"], digests)
+    return files, Seen(found["n"], found["bad"], found["newest"], found["rounded"], digests)
 
 
 def _size(files: Iterable[FoundFile]) -> int:

@@ -27,6 +27,7 @@ class TableChange:
     arrived: Mapping[int, int] = field(default_factory=dict)
     delivery: Delivery | None = None
     reason: str = ""
+    asked: bool = False  # somebody wants rows out: no brake stops it
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def publish(work: Job, change: TableChange, close: bool = True) -> Published:
     differs = {p: c for p, c in late.items() if before[p].digest != c.digest}
     names = {f.id: f.name for f in (*state.files.values(), *(change.delivery.files if change.delivery else ()))}
     complete = {p: opened.get(p, EMPTY) for p in closing.parts}
-    checked, not_closed = checked_source(work, change.adds, change.removes, differs, complete, names)
+    checked, not_closed = checked_source(work, change.adds, change.removes, differs, complete, names, change.asked)
     bad = {p: found.message() for p, found in checked.items() if not found.published}
     closed = closing.parts - not_closed
     parts = {**late, **{p: complete[p] for p in closed}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -12,8 +13,10 @@ from pyspark.sql import functions as F
 from partwise.definitions import Source
 from partwise.ledger.records import files as ledger_files
 from partwise.ledger.records.files import Delivery, Quarantined
-from partwise.sources.bounds import Bounds, reason_text
+from partwise.sources.bounds import UNFIT, Bounds, reason_text
+from partwise.sources.misfit import misfit
 from partwise.sources.sums import changed as contents_after
+from spark_jobs.ingest.difference import RowChange
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.find import FoundFile
 from spark_jobs.ingest.files.layout import Layout
@@ -65,13 +68,22 @@ def keep(
         # Lines are told apart by their order, so all rows of a file have to be there.
         known = find(some) if not count and len(some) < _AT_ONCE else some
         texts = [
-            (x.file_id, names[x.file_id], reason_text(x.why, limits, length, time), x.text, x.layout, x.line)
+            (x.file_id, names[x.file_id], _reason(work, x, limits, length, time), x.text, x.layout, x.line)
             for x in known
         ]
         with work.engine.ledger.database.writing(work.engine.now()) as w:
             ledger_files.set_aside(w, work.name, work.batch, texts, first + count)
         count += len(some)
     return count
+
+
+def _reason(work: Job, row: SetAside, limits: Bounds, length: int, time: str) -> str:
+    said = reason_text(row.why, limits, length, time)
+    if said != UNFIT:
+        return said
+    columns = {name: kind for name, kind in work.table.columns.items() if name.lower() != time.lower()}
+    what = misfit(row.text, json.loads(row.layout) if row.layout else None, columns)
+    return f"{said}: {what}" if what else said
 
 
 def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
@@ -97,7 +109,7 @@ def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
     ]
     frame = union(parsed)
     good = frame.where(F.col(r.WHY) == 0)
-    files = work.stage(good.drop(r.WHY, r.WHEN, r.TEXT, r.LAYOUT, r.LINE, r.RAW), expected=len(waiting))
+    files = work.stage(good.drop(r.WHY, r.WHEN, r.ROUNDED, r.TEXT, r.LAYOUT, r.LINE, r.RAW), expected=len(waiting))
     added = work.digests(files)
     rows = sum(int(d.partition(":")[0]) for d in added.values())
     left = keep(work, frame, names, limits, 0) if rows < len(waiting) else 0
@@ -124,7 +136,17 @@ def release(work: Job, waiting: Sequence[Quarantined]) -> Ingested:
         reason="released from quarantine",
     )
     done = publish(work, change)
-    return Ingested(work.name, 0, rows, done.late_rows, left, done.closed, done.changed, notes=list(done.notes))
+    return Ingested(
+        work.name,
+        0,
+        rows,
+        done.late_rows,
+        left,
+        done.closed,
+        done.changed,
+        notes=list(done.notes),
+        row_change=RowChange(added=rows),
+    )
 
 
 def replace_span(taken: ledger_files.TakenFile, span: tuple[int, int]) -> ledger_files.TakenFile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.ledger.records.files import TakenFile
@@ -23,6 +24,7 @@ class Removal:
     files: tuple[File, ...] = ()
     kept: tuple[File, ...] = ()
     digests: dict[int, str] = field(default_factory=dict)
+    rows: DataFrame | None = None  # those that go
 
 
 def removal(work: Job, files: Sequence[TakenFile]) -> Removal:
@@ -44,4 +46,4 @@ def removal(work: Job, files: Sequence[TakenFile]) -> Removal:
     rows = sum(f.rows or 0 for f in gone)
     kept = work.stage(read.files(spark, handle, gone).where(~theirs), expected=rows)
     work.engine.passed("kept")
-    return Removal(gone, kept, removed)
+    return Removal(gone, kept, removed, read.files(spark, handle, gone).where(theirs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from partwise.parts import Parts
+from spark_jobs.ingest.difference import RowChange
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,8 @@ class Ingested:
     """What one source (or dimension) took in. `closed` are parts that exist since, `changed` those that existed and
     have other content now; `refused` are files that were not taken, with the reason; `notes` are for people. `failed` are
     parts that are not closed because of their checks, `held` files that are not taken in because parts that exist
-    would fail; `warned` are parts whose checks only warn."""
+    would fail; `warned` are parts whose checks only warn. `rounded` counts values that a declared decimal rounds,
+    `ignored_columns` are columns that nobody declared, `same_content` files that hold what another one brought."""
 
     source: str
     files: int = 0
@@ -26,3 +28,7 @@ class Ingested:
     failed: dict[int, str] = field(default_factory=dict)
     held: list[tuple[str, str]] = field(default_factory=list)
     warned: dict[int, str] = field(default_factory=dict)
+    row_change: RowChange = field(default_factory=RowChange)
+    rounded: int = 0
+    ignored_columns: list[str] = field(default_factory=list)
+    same_content: list[tuple[str, str]] = field(default_factory=list)

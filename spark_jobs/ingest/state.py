@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import select
 
@@ -14,6 +14,7 @@ from partwise.ledger.records.files import Intake, TakenFile, files_of, intake_of
 from partwise.ledger.runs import existing
 from partwise.ledger.schema import open_part
 from partwise.ledger.write.commit import Content
+from partwise.ledger.write.rebuilding import lost_parts
 from partwise.parts import Parts
 
 
@@ -29,6 +30,7 @@ class SourceState:
     files: dict[str, TakenFile]
     held: dict[str, HeldFile]
     failing: frozenset[int]  # parts that are held back because of their checks
+    lost: Parts = field(default_factory=Parts)  # parts that existed before the table began to be made again
 
     def is_held(self, name: str, size: int, mtime: int) -> bool:
         return ledger_checks.is_held(self.held, self.failing, name, size, mtime)
@@ -50,4 +52,5 @@ def read_state(ledger: Ledger, name: str) -> SourceState:
             files_of(r, name),
             ledger_checks.held_files(r, name),
             frozenset(ledger_checks.failed_parts(r, name)),
+            lost_parts(r, name),
         )

@@ -18,6 +18,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from partwise.object_store import S3A_SETTING
+from spark_jobs.session import quiet
 
 #: The folder beside Delta's jars with those that object stores need.
 OBJECT_STORE = "object_store"
@@ -85,7 +86,9 @@ def session(
     if local_cores(master or "local[2]"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("partwise")
-    for name, value in driver_settings(master or "local[2]", conf, jars).items():
+    settings = driver_settings(master or "local[2]", conf, jars)
+    quiet.start(settings)
+    for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from typing import Any
 
@@ -21,6 +21,7 @@ from partwise.compile.program import Runnable
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.definitions import Placed, Statement
 from partwise.ledger.read.pin import Pin
+from partwise.ledger.records import careful
 from partwise.parts import Parts, Range, Reference
 from partwise.sql.references import FoundReference, FoundReferences, find, splice
 from partwise.storage import File, Handle
@@ -35,10 +36,6 @@ from spark_jobs.step.stage import with_part
 PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
 HIDDEN = (*PART_COLUMNS, "_file")
 _names = count()
-#: After a part with several rows in a group, so many parts are computed in the general way before the fast one is
-#: tried again.
-_CAREFUL = 100
-_careful: dict[str, int] = {}  # by fingerprint
 #: A line of the query as it ran, perhaps cut, and below it the marks under what failed.
 _CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)\n( *)(\^+)")
 _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
@@ -105,9 +102,7 @@ class Computing:
             return None
         if (known := self._unique(j)) is not None:
             return self.view.unique_update if known else None
-        left = _careful.get(self.pin.table.fingerprint, 0)
-        _careful[self.pin.table.fingerprint] = max(0, left - 1)
-        return None if left else self.view.fast_update
+        return None if "fast" in self.careful else self.view.fast_update
 
     def _unique(self, j: int) -> bool | None:
         """Whether no group has two rows in the part; None if only trying tells."""
@@ -123,8 +118,21 @@ class Computing:
         """Whether the fast update failed only because a group has several rows. It is then left alone for a while."""
         if MANY_ROWS not in message_of(why) or self.view.fast_update is None:
             return False
-        _careful[self.pin.table.fingerprint] = _CAREFUL
+        self.give_up("fast", MANY_ROWS)
         return True
+
+    @cached_property
+    def careful(self) -> set[str]:
+        """Short ways that failed, in this process or another one."""
+        with self.engine.ledger.database.reading() as r:
+            table = self.pin.table
+            return set(careful.not_to_be_tried(r, table.name, table.fingerprint, self.engine.now()))
+
+    def give_up(self, way: str, why: str) -> None:
+        """A short way failed: it is left alone for a while, by whoever computes this table."""
+        self.careful.add(way)
+        with self.engine.ledger.database.writing(self.engine.now()) as w:
+            careful.remember(w, self.pin.table.name, way, self.pin.table.fingerprint, why)
 
     # -- many parts
 

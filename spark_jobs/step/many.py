@@ -74,7 +74,7 @@ class Many:
         if self.alone:
             # A part that fails a check ends what follows it, so checked parts go one after another.
             self.single_pass = None if view.checks else view.single_pass
-        elif self.computing.pin.due.count > 1:
+        elif self.computing.pin.due.count > 1 and "lifted" not in self.computing.careful:
             self.near = view.single_pass
             try:
                 self.lifted = lift(view.update.text)
@@ -170,6 +170,7 @@ class Many:
         """From here on part by part. `explain` cannot know of it: only Spark could tell."""
         log.info("%s: one query for many parts is not possible: %s", self.computing.view.name, why)
         self.lifted = self.near = None
+        self.computing.give_up("lifted", why)
 
     def _fits(self, rows: DataFrame) -> bool:
         handle = self.computing.own

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from partwise import storage
 from partwise.checks.results import Checked
 from partwise.ledger.read.pin import Version
-from partwise.ledger.write.commit import Content
+from partwise.ledger.write.commit import Content, Recorded
 from partwise.ledger.write.leases import Lease
 from partwise.parts import Parts
 from partwise.plan.walk import Walk
@@ -25,7 +25,7 @@ from partwise.storage import schema as schemas
 from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
 from spark_jobs.progress import StepProgress
-from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, message_of
+from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure, message_of
 from spark_jobs.step import read, small
 from spark_jobs.step.by_keys import Repairs, Touching
 from spark_jobs.step.by_merging import CannotMerge
@@ -65,6 +65,7 @@ class Work:
     holds: dict[str, Parts] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     checked: dict[int, Checked] = field(default_factory=dict)
+    certain: set[int] = field(default_factory=set)  # parts that fail in the same way however often they are tried
     patches: dict[str, Patch] = field(default_factory=dict)  # tries that hold only rows that replace others
     copied: int = 0
 
@@ -91,7 +92,7 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
             except (QueryFailed, storage.BadSchema) as why:
                 if is_infrastructure(why):
                     raise
-                return _all_failed(computing, held, str(why), began)
+                return _all_failed(computing, held, str(why), began, is_certain(why))
             finally:
                 computing.close()
     return None
@@ -123,12 +124,14 @@ def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
     _tell_failures(computing, held, work)
     changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
     if work.contents:
-        _publish(computing, held, work, changed, began)
+        # The ledger says what became a revision: a table that is made again is written whole, and mostly as it was.
+        changed = _publish(computing, held, work, changed, began).changed
     return _report(computing, work, changed, began)
 
 
-def _all_failed(computing: Computing, held: Lease, message: str, began: float) -> Report:
+def _all_failed(computing: Computing, held: Lease, message: str, began: float, certain: bool) -> Report:
     work = Work(failed=dict.fromkeys(computing.pin.due, message))
+    work.certain = set(work.failed) if certain else set()
     _tell_failures(computing, held, work)
     return _report(computing, work, Parts(), began)
 
@@ -136,7 +139,8 @@ def _all_failed(computing: Computing, held: Lease, message: str, began: float) -
 def _tell_failures(computing: Computing, held: Lease, work: Work) -> None:
     for j, message in work.failed.items():
         kind = "check" if j in work.checked else "query"
-        computing.engine.ledger.fail(held, computing.pin, j, kind, message, computing.engine.now())
+        now, certain = computing.engine.now(), j in work.certain
+        computing.engine.ledger.fail(held, computing.pin, j, kind, message, now, certain)
     tell(computing, held, work.checked.values())
 
 
@@ -220,6 +224,8 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
 
 def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:
     known = isinstance(why, QueryFailed | storage.BadSchema)
+    if is_certain(why):
+        work.certain.add(j)
     work.failed[j] = str(why) if known else explained(why, computing.statement(j).placed)
     walk.failed(j)
 
@@ -331,7 +337,7 @@ def _without(computing: Computing, name: str, files: tuple[File, ...], bad: Part
     return again, kept
 
 
-def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, began: float) -> None:
+def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, began: float) -> Recorded:
     """One Delta commit for everything that changed, then the ledger. Unchanged results are thrown away."""
     engine, handle = computing.engine, computing.own
     assert handle is not None
@@ -359,10 +365,11 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         version = storage.commit(handle, adds, removed, {"kind": "step", "entry": entry.to_json()})
     engine.passed("committed")
     took = time.monotonic() - began
-    engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
+    recorded = engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
     engine.passed("recorded")
     for name in used:
         storage.finish(handle.path, name)
+    return recorded
 
 
 def _new_name() -> str:

@@ -224,3 +224,40 @@ def test_a_crash_around_the_checks(shop: World, point: str) -> None:
     shop.csv("a.csv", (0, "x", 1), (1, "x", 5), (2, "x", 3))
     shop.ingest()
     assert (shop.closed(), failing(shop)) == ([0, 1], [])
+
+
+def test_a_key_is_checked_before_a_part_is_published(world: World) -> None:
+    world.define(DEFINITION + "key: src\n")
+    world.csv("a.csv", (0, "x", 1), (0, "x", 2), (1, "x", 1), (2, "x", 1))
+    done = world.ingest()
+    assert [p - DAY for p in done.failed] == [0]
+    assert "(src)" in done.failed[DAY]
+    assert world.closed() == [1]
+    world.csv("a.csv", (0, "x", 1), (0, "y", 2), (1, "x", 1), (2, "x", 1))
+    done = world.ingest()
+    assert not done.failed
+    assert world.closed() == [0, 1]
+    assert (done.row_change.added, done.row_change.removed, done.row_change.changed) == (0, 0, 1)
+
+
+def test_a_delivery_that_takes_out_most_of_a_part_is_held_back(world: World) -> None:
+    world.define(DEFINITION + "max_removed: 50 %\n")
+    rows = [(0, f"n{at}", 1) for at in range(10)]
+    world.csv("a.csv", *rows, (1, "x", 1))
+    assert world.ingest().row_change.added == 11
+    world.csv("a.csv", (1, "x", 1))
+    done = world.ingest()
+    [(file, why)] = done.held
+    assert file == "landing/m/a.csv"
+    assert "10 of 10 rows would be taken out (100.0%); max_removed is 50 %" in why
+    assert len(world.rows()) == 11
+    assert not world.ingest().held, "it is told once"
+    with world.ledger.database.writing(NOW) as w:
+        assert ledger_checks.accept(w, "m", Parts.single(DAY), "me")
+    done = world.ingest()
+    assert not done.held
+    assert (done.row_change.added, done.row_change.removed) == (0, 10)
+    world.csv("b.csv", *rows)
+    world.ingest()
+    assert world.retract("b.csv").row_change.removed == 10, "what a person asks for has no brake"
+    world.check()

@@ -95,7 +95,7 @@ def test_a_new_ledger_has_the_tables_of_the_program(empty_url: str, tmp_path: Pa
 def test_the_comparison_would_notice_a_forgotten_column(empty_url: str) -> None:
     ledger = open_ledger(empty_url, NOW)
     with ledger.database.changing_schema() as on:
-        on.execute(text("ALTER TABLE outbox DROP COLUMN announced"))
+        on.execute(text("ALTER TABLE careful DROP COLUMN why"))
         assert _differences(on) != []
 
 
@@ -110,7 +110,8 @@ def test_every_earlier_version_is_upgraded_with_its_rows(empty_url: str, revisio
     with ledger.database.changing_schema() as on:
         after = _counts(on)
         assert _differences(on) == []
-    assert {name: after[name] for name in before if name in after} == before
+    assert before.keys() - after.keys() <= {"outbox"}, "nobody read it"
+    assert {name: after[name] for name in before if name in after} == {n: c for n, c in before.items() if n in after}
     with ledger.database.writing(NOW) as w:
         assert w.seq == 1
 
@@ -123,9 +124,9 @@ down_revision = "{head}"
 
 
 def upgrade():
-    with op.batch_alter_table("outbox") as batch:
+    with op.batch_alter_table("careful") as batch:
         batch.add_column(sa.Column("told_to", sa.String(20)))
-    op.execute("UPDATE outbox SET told_to = 'nobody'")
+    op.execute("UPDATE careful SET told_to = 'nobody'")
     {more}
 """
 
@@ -144,7 +145,7 @@ def test_a_version_to_come_keeps_the_rows(url: str, tmp_path: Path) -> None:
     upgrade(database, _with_next(tmp_path), "9999")
     with database.changing_schema() as on:
         assert _counts(on) == before
-        assert on.execute(text("SELECT told_to FROM outbox")).scalar() == "nobody"
+        assert on.execute(text("SELECT told_to FROM careful")).scalar() == "nobody"
 
 
 def test_a_migration_that_fails_leaves_no_trace(url: str, tmp_path: Path) -> None:

@@ -324,16 +324,6 @@ def test_moments_and_versions(chain: Ledger) -> None:
     assert chain.versions_at(first - 1) == {}
 
 
-def test_the_outbox_remembers_until_told(chain: Ledger) -> None:
-    told = chain.unannounced()
-    assert list(told) == ["s"]
-    later = arrive(chain, {0: "again"})
-    chain.announced(told, T)
-    assert chain.unannounced() == {"s": later}
-    chain.announced({"s": later}, T)
-    assert chain.unannounced() == {}
-
-
 def test_expired_parts_are_neither_missing_nor_due(chain: Ledger) -> None:
     assert chain.may_expire("s", T) <= 0  # v has not been built
     build(chain, "v")

@@ -231,7 +231,6 @@ def test_parts_with_one_row_per_group_take_the_fast_way(
         return found
 
     monkeypatch.setattr(compute.Computing, "_fast", noted)
-    monkeypatch.setattr(compute, "_careful", {})
     space = Workspace(spark, tmp_path / "w", SMALL + PATTERN.format(key=key))
     for p in range(3):
         space.replace("m", {p: simple(p, 3, 1, 5)})

@@ -176,10 +176,9 @@ def _check_as_of(history: History, r: Reading) -> None:
     for row in history.rng.sample(rows, min(5, len(rows))):
         stored = history.storage[row.table, row.generation].at(row.version)
         said: dict[int, tuple[int, str]] = {}
-        first = min((v.seq for v in rows if v.table == row.table and v.generation == row.generation), default=0)
         for p, seq, digest in r.on.execute(
             select(revision.c.part, revision.c.seq, revision.c.digest).where(
-                revision.c.table == row.table, revision.c.seq <= row.seq, revision.c.seq >= first
+                revision.c.table == row.table, revision.c.seq <= row.seq
             )
         ):
             said[p] = max(said.get(p, (0, "")), (seq, digest))

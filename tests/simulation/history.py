@@ -56,6 +56,8 @@ class History:
     retention: bool = False
     changing: float = 0.005  # how often somebody edits a definition
     requesting: bool = False  # somebody asks for parts that are fresh, too
+    rebuilding: float = 0.0  # how often a table is lost, and made again
+    rebuilt: int = 0
     policies: int | None = None  # the seed of random refresh policies
     published: bool = False  # their readers do not wait
     released: set[tuple[str, int]] = field(default_factory=set)  # by a policy that fired
@@ -265,6 +267,21 @@ class History:
         except (Conflict, Fenced):
             return
 
+    def rebuild(self, name: str) -> Runner:
+        """Somebody lost a table and has it made again."""
+        yield from ()
+        try:
+            held = self.ledger.take(name, f"rebuild-{self.rng.random()}", LEASE, self.now)
+        except Busy:
+            return
+        yield "leased"
+        try:
+            self.ledger.rebuild_again(held, self.now)
+            self.rebuilt += 1
+            self.ledger.release(held, self.now)
+        except Fenced:
+            return
+
     # -- what must hold at all times --------------------------------------------------------------
 
     def register(self, entry: Entry, pin: Pin | None = None) -> None:
@@ -315,6 +332,8 @@ class History:
                 self.start(self.retain(self.rng.choice(sorted(self.model.graph.tables))))
             elif action < 0.58 + self.changing and self.requesting:
                 self.request()
+            elif action < 0.58 + self.changing + self.rebuilding and self.rebuilding:
+                self.start(self.rebuild(self.rng.choice(sorted(self.model.graph.tables))))
             elif self.runners:
                 self.advance()
 
@@ -419,7 +438,7 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
     return history
 
 
-def run_history(seed: int, rules: Rules | None = None, swap: bool = True) -> History:
+def run_history(seed: int, rules: Rules | None = None, swap: bool = True, rebuilding: bool = False) -> History:
     """One whole history with all its checks. Every third has failing checks, every fourth retention, and in
     every tenth definitions change often; every seventh has refresh policies."""
     often = 0.05 if seed % 10 == 5 else 0.005
@@ -428,6 +447,7 @@ def run_history(seed: int, rules: Rules | None = None, swap: bool = True) -> His
         seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often, **options
     )
     history.requesting = seed % 5 == 2
+    history.rebuilding = 0.03 if rebuilding else 0.0
     history.storage.swap = swap
     for _ in range(6):
         history.play(20)

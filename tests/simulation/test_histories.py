@@ -159,3 +159,19 @@ FIRST = {
 def test_a_ledger_that_breaks_a_rule_is_noticed(name: str) -> None:
     with broken(name):
         assert noticed(first=FIRST.get(name, 0))
+
+
+def test_tables_that_are_lost_and_made_again_end_exact_and_minimal(seeds: range) -> None:
+    rebuilt = 0
+    for seed in seeds[::8]:
+        history = run_history(seed, rebuilding=True)
+        assert not history.problems, f"seed {seed}: {history.problems[:3]}"
+        rebuilt += history.rebuilt
+    assert rebuilt > len(seeds) // 8, "next to nothing is lost"
+
+
+def test_the_simulation_notices_a_rebuild_that_forgets_who_waits() -> None:
+    """Readers of a lost part that comes back unchanged, and of one that was pinned before it went."""
+    for name in ("found_again", "rebuilt_since"):
+        with patch.object(commit, name, lambda *_: None):
+            assert any(run_history(seed, rebuilding=True).problems for seed in range(60)), name

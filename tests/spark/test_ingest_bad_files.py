@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from spark_jobs import retry
 from spark_jobs.ingest import api, load
+from spark_jobs.ingest.files.find import RefusedFile, Utf8
 from spark_jobs.ingest.load import FileChanged
 from tests.spark.landing import DEFINITION, World, text
 
@@ -124,6 +125,7 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
     monkeypatch.setattr(api, "load_files", load_files)
     done = world.ingest()
     assert (done["m"].rows, done["other"].rows) == (2, 2)
+    world.put("m/b.csv", f"event_time,src,loss\n{text(2)},y,1\n")  # without news nobody would need Spark
     failures.extend([1, 1, 1])  # of the first source all tries
     done = world.ingest()
     assert done["m"].refused == [("", "Spark is unavailable: Connection refused")]
@@ -133,6 +135,53 @@ def test_spark_that_was_not_there_for_a_moment_is_asked_again(world: World, monk
 def test_whoever_stops_an_ingest_waits_for_one_source_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.define(TWO)
     taken: list[str] = []
-    monkeypatch.setattr(api, "take_in", lambda engine, workspace, name, settle: taken.append(name))
+    monkeypatch.setattr(api, "take_in", lambda engine, workspace, name, *how: taken.append(name))
     assert len(list(api.each(world.engine, world.workspace, stop=lambda: bool(taken)))) == 1
     assert taken == ["m"]
+
+
+def test_what_is_lost_or_doubled_on_the_way_is_told(world: World) -> None:
+    world.define(DEFINITION.replace("loss: double", "loss: 'decimal(10,2)'"))
+    head = "event_time,src,loss"
+    world.put("m/latin.csv", f"{head}\n{text(0)},x,1\n{text(0)},M\u00fcller,1\n".encode("latin1"))
+    world.put(
+        "m/a.csv",
+        f'{head},more\n{text(0)},x,1.239,1\n{text(0)},y,1.230,1\n{text(0)},z,"1,000.5",1\n{text(0)},w,1.5e-3,1\n',
+    )
+    world.put("m/b.json", f'{{"event_time": "{text(0)}", "src": "j", "loss": 0.125}}\n')
+    world.put("m/c.csv", f"{head}\n{text(0)},twice,1\n")
+    world.put("m/d.csv", f"{head}\n{text(0)},twice,1\n")
+    table = pa.table({"event_time": [text(0)] * 2, "src": ["p", "q"], "loss": [0.5, 0.333]})
+    pq.write_table(table, world.put("m/p.parquet", ""))
+    done = world.ingest()
+    [(file, why)] = done.refused
+    at = len(f"{head}\n{text(0)},x,1\n{text(0)},M")
+    assert file == "landing/m/latin.csv"
+    assert f"byte 0xfc at position {at} (line 3)" in why
+    assert done.rounded == 4
+    assert done.ignored_columns == ["more"]
+    assert done.same_content == [("landing/m/d.csv", "landing/m/c.csv")]
+    found = {(src, str(loss)) for _, src, loss in world.rows()}
+    assert found == {("x", "1.24"), ("y", "1.23"), ("z", "1000.50"), ("w", "0.00"), ("j", "0.13"), ("twice", "1.00"), ("p", "0.50"), ("q", "0.33")}  # fmt: skip
+    world.check()
+    again = world.put("m/e.csv", f"{head}\n{text(0)},twice,1\n")
+    assert world.ingest().same_content == [("landing/m/e.csv", "landing/m/c.csv")]
+    again.unlink()
+
+
+def looked_at(content: bytes, size: int) -> None:
+    seen = Utf8()
+    for at in range(0, len(content), size):
+        seen.see(content[at : at + size])
+    seen.end()
+
+
+def test_a_byte_that_is_not_utf8_is_found_wherever_chunks_end() -> None:
+    text_ = "a\n\u00e9\n".encode() * 3 + b"\xe9\n"
+    for size in range(1, 8):
+        with pytest.raises(RefusedFile, match=r"0xe9 at position 15 \(line 7\)"):
+            looked_at(text_, size)
+    cut = Utf8()
+    cut.see("\u00e9".encode()[:1])
+    with pytest.raises(RefusedFile, match="position 0"):
+        cut.end()

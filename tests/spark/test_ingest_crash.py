@@ -25,7 +25,7 @@ POINTS = ["leased", "adopted", "staged", "digested", "quarantined", "kept", "rea
 
 def first(world: World) -> None:
     world.define(LATE)
-    world.csv("a.csv", (0, "x", 1), (40, "x", 1))
+    world.csv("a.csv", (10, "x", 1), (40, "x", 1))
     assert world.ingest().rows == 2
 
 
@@ -77,7 +77,7 @@ def test_what_a_dead_ingest_staged_is_swept_by_a_later_one(world: World) -> None
     assert not (table / left).exists()
     assert list((table / "_staged").iterdir()) == []
     world.check()
-    assert world.minutes() == [(0, "x", 1.0), (40, "x", 1.0), (41, "y", 1.0)]
+    assert world.minutes() == [(10, "x", 1.0), (40, "x", 1.0), (41, "y", 1.0)]
 
 
 def test_a_zombie_that_committed_is_adopted_and_one_that_did_not_is_refused(world: World) -> None:

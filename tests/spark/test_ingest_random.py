@@ -44,7 +44,13 @@ class Oracle:
     closed: set[int] = field(default_factory=set)
 
     def ingest(self) -> None:
-        limit = None if self.watermark is None else self.watermark - ACCEPT * 60
+        news = [rows for name, rows in self.landing.items() if self.taken.get(name) != rows]
+        times = sorted(row[0] * 60 + row[1] for rows in news for row in rows if row[2] != "?")
+        newest = times[-1:]
+        if times and times[len(times) // 2] < times[-1] - ACCEPT * 60:
+            newest = [times[len(times) // 2]]  # more than half of the load would be too old
+        known = [*newest, *([] if self.watermark is None else [self.watermark])]
+        limit = max(known) - ACCEPT * 60 if known else None
         for name, rows in self.landing.items():
             if self.taken.get(name) == rows:
                 continue

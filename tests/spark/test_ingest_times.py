@@ -58,8 +58,8 @@ def test_times_as_numbers(world: World, unit: str, kind: str, factor: int) -> No
 
 def test_rows_too_old_too_new_or_expired_wait_in_quarantine_until_released(world: World) -> None:
     world.define(DEFINITION + "late: {accept: 10 minutes, future: 1 day}\n")
-    world.csv("a.csv", (0, "old but first", 1), (60, "x", 1))  # age counts from what was seen before this delivery
-    assert world.ingest().quarantined == 0
+    world.csv("a.csv", (0, "old but first", 1), (5, "w", 1), (6, "v", 1), (60, "x", 1))
+    assert world.ingest().quarantined == 0  # one row ahead of most others makes none of them too old
     head = "event_time,src,loss"
     world.put("m/b.csv", f"{head}\n{text(49)},too old,1\n{text(50)},just,1\n2026-10-09,ahead,1\n")
     done = world.ingest()
@@ -73,11 +73,11 @@ def test_rows_too_old_too_new_or_expired_wait_in_quarantine_until_released(world
     assert (done.rows, done.late_rows, done.quarantined) == (2, 1, 0)
     assert world.aside() == []
     assert world.closed() == before  # a row from far ahead does not close what is before it
-    assert {src for _, src, _ in world.rows()} == {"old but first", "x", "too old", "just", "ahead"}
+    assert {src for _, src, _ in world.rows()} == {"old but first", "w", "v", "x", "too old", "just", "ahead"}
     world.check()
     world.csv("b.csv", (50, "just", 1))  # corrected: released rows came from this file, too
     world.ingest()
-    assert {src for _, src, _ in world.rows()} == {"old but first", "x", "just"}
+    assert {src for _, src, _ in world.rows()} == {"old but first", "w", "v", "x", "just"}
     assert world.release().rows == 0
     world.check()
 
@@ -98,7 +98,7 @@ def test_a_source_that_keeps_less_sets_late_rows_for_expired_parts_aside(world: 
     assert (done.rows, done.late_rows, done.quarantined) == (1, 1, 2)
     assert {why for why, _ in world.aside()} == {
         "before the first part that is kept (2026-10-03T00:05)",
-        "further in the future than late.future (365 days)",
+        "further in the future than late.future (1 day)",
     }
     world.csv("b.csv", (1, "other", 2), (8, "other", 2))  # a correction of rows that are gone and of some that are not
     world.ingest()
@@ -134,3 +134,23 @@ def test_columns_may_have_the_names_of_what_quarantine_keeps(world: World) -> No
         ("1", None, "b", 8, "g"),
         ("1x", None, "a", 7, "f"),
     ]
+
+
+def test_a_wrong_time_in_the_first_load_is_as_wrong_as_in_the_second(world: World) -> None:
+    world.define(DEFINITION + "late: {accept: 5 days}\n")
+    head = "event_time,src,loss"
+    world.put("m/a.csv", f"{head}\n1969-12-31,wrong,1\n{text(0)},x,1\n")
+    done = world.ingest()
+    assert (done.rows, done.quarantined) == (1, 1)
+    assert world.aside()[0][0] == "older than late.accept (5 days)"
+    world.put("m/b.csv", f"{head}\n1970-01-01,wrong,1\n{text(1)},x,1\n")
+    assert world.ingest().quarantined == 1
+    world.check()
+
+
+def test_one_row_ahead_of_a_load_does_not_set_the_load_aside(world: World) -> None:
+    world.define(DEFINITION + "late: {accept: 10 minutes}\n")
+    world.put(
+        "m/a.csv", f"event_time,src,loss\n{text(0)},x,1\n{text(1)},x,1\n{text(2)},x,1\n2026-10-03T23:00,ahead,1\n"
+    )
+    assert world.ingest().quarantined == 0

@@ -8,16 +8,18 @@ from typing import Annotated
 import typer
 
 from partwise.cli.close_and_empty import report, source_in
-from partwise.cli.open_workspace import holder, part_of
+from partwise.cli.open_workspace import holder, range_of
 from partwise.cli.options import JsonOption, SourceArgument, WorkspaceOption
 from partwise.cli.stop import Stop
 from partwise.cli.views.show import as_json, say
-from partwise.parts import Range
 
 
 def command(
     source: SourceArgument,
-    part: Annotated[str, typer.Argument(metavar="PART", help="For example 2026-10-03T10:05 (UTC).")],
+    part: Annotated[
+        str,
+        typer.Argument(metavar="PART", help="For example 2026-10-03T10:05 (UTC), or a range A..B: what is missing."),
+    ],
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -29,24 +31,26 @@ def command(
     \b
     Example:
       partwise close measurements 2026-10-03T10:05
+      partwise close measurements 2026-10-03T10:05..2026-10-03T10:09
     """
     from partwise.ledger.records.checks import ask_to_close
     from partwise.ledger.write.closing import ClosingRefused, closable, close
     from partwise.ledger.write.lease_holding import who
 
     with source_in(workspace, source) as (ledger, table, adopt):
-        p = part_of(part, table)
+        span = range_of(part, table)
         try:
             if table.checks:
-                closable(ledger, table.name, p)
+                wanted = closable(ledger, table.name, span)
                 with ledger.database.writing(time.time()) as w:
-                    ask_to_close(w, table.name, p, holder())
+                    for p in wanted:
+                        ask_to_close(w, table.name, p, holder())
                 _later(table.name, part, json)
                 return
-            done = close(ledger, table.name, p, who(), time.time(), adopt)
+            done = close(ledger, table.name, span, who(), time.time(), adopt)
         except ClosingRefused as why:
             raise Stop(str(why)) from None
-        report(ledger, table, Range(p, p), done, "closed", json)
+        report(ledger, table, span, done, "closed", json)
 
 
 def _later(name: str, part: str, json: bool) -> None:

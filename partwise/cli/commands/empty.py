@@ -21,7 +21,8 @@ def command(
 ) -> None:
     """Declare that parts of a source will never come: they exist, without rows.
 
-    Views no longer wait for them. Rows that arrive after all are late rows.
+    Of a range those that are missing; others stay as they are. Views no longer wait for them. Rows that arrive after
+    all are late rows.
 
     \b
     Example:

@@ -12,6 +12,15 @@ from partwise.cli.options import JsonOption
 from partwise.cli.stop import Stop
 from partwise.cli.views.show import as_json
 
+_NEXT = (
+    ("cd {folder}", ""),
+    ("partwise validate", "checks the definitions"),
+    ("partwise explain in_demand", "shows how a view is computed"),
+    ("partwise run", "loads the files in landing and computes what is ready"),
+    ("partwise status", "shows what is there"),
+    ("partwise plan", "shows what would run next, and what is waited for"),
+)
+
 
 def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or existing folder; no file is overwritten.")],
@@ -41,6 +50,6 @@ def command(
         return
     for name in files:
         print(f"  {os.path.join(folder, name)}")
-    print(f"\n{folder} is a workspace now. To look at it:\n")
-    for line in (f"cd {folder}", "partwise validate", "partwise explain in_demand", "partwise plan"):
-        print(f"  {line}")
+    print(f"\n{folder} is a workspace now. Type next:\n")
+    for line, what in _NEXT:
+        print(f"  {line.format(folder=folder):<28}{what}".rstrip())

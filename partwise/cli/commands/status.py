@@ -12,6 +12,7 @@ from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, com
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
+from partwise.cli.views.part_state import too_early
 from partwise.cli.views.running import running_json, running_lines, show_running
 from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
@@ -65,7 +66,7 @@ def command(
             show_running(snapshot, json, where.settings.timezone)
             return
         if name is None:
-            _all(snapshot, helpers, json, where.settings.timezone)
+            _all(where, snapshot, helpers, json, where.settings.timezone)
             return
         found = table_of(snapshot.graph, definitions, name)
         span = range_of(parts, found) if parts else Range(-FOREVER, FOREVER)
@@ -83,13 +84,19 @@ def command(
                 say(f"Delta table for other readers: {path}", "dim")
 
 
-def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
+def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     from partwise.ledger.read import reports
 
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
+    broken, again = _condition(where)
     if json:
-        tables = [_table_json(row) | {"next": _next_json(snapshot, row.table)} for row in shown]
+        tables = [
+            _table_json(row)
+            | {"next": _next_json(snapshot, row.table)}
+            | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
+            for row in shown
+        ]
         as_json({"tables": tables, "running": running_json(snapshot)})
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
@@ -97,12 +104,32 @@ def _all(snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     # Terminals are narrow: a count that is zero everywhere has no column.
     kept = [at for at, heading in enumerate(headings) if heading not in _COUNTS or any(row[at] for row in rows)]
     table([headings[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    for name, what in broken.items():
+        say(f"{name}: {what}; `partwise rebuild {name}` makes it again.", "red")
+    for name, count in again.items():
+        say(f"{name} is being made again, {plural(count, 'part')} left; `partwise rebuild {name}` goes on.", "yellow")
     for line in running_lines(snapshot, zone):
         say(line, "bold")
     for note in _notes(everything):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):
         say(f"{plural(hidden, 'generated helper')} not shown; --helpers shows them.", "dim")
+
+
+#: Of tables with more files only the log is looked at: status is run often.
+_FILES = 2_000
+
+
+def _condition(where: Workspace) -> tuple[dict[str, str], dict[str, int]]:
+    """Tables whose log or files are missing, and parts that are being made again."""
+    from partwise.damaged import damaged
+
+    if not where.has_ledger():
+        return {}, {}
+    with ledger_of(where, time.time(), looking=True) as ledger:
+        found = damaged(ledger, where.warehouse, most=_FILES)
+        again = {name: parts.count for name, parts in ledger.rebuilding().items()}
+    return {item.table: item.found.text() for item in found}, again
 
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:
@@ -142,6 +169,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "helper_of": row.table.helper_of,
         "start": part_or_none(row.start, length, kind),
         "could_start": part_or_none(row.could_start, length, kind),
+        "could_go_on": part_or_none(row.could_go_on, length, kind),
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
         "mixed": row.mixed,
@@ -171,6 +199,8 @@ def _notes(rows: list[TableStatus]) -> list[str]:
                 f"{name} starts at {start}, but older parts of what it reads have appeared since: "
                 f"`partwise backfill {name} {first}..{start}` lets it start at {first}."
             )
+        if row.could_go_on is not None and row.start is not None:
+            notes.append(too_early(row.table, row.start, row.could_go_on))
         if row.frozen_hits:
             notes.append(
                 f"{name}: late data would have changed {plural(row.frozen_hits, 'part')} that expired already."
@@ -209,7 +239,7 @@ def _path(where: Workspace, name: str) -> str | None:
 
     if not where.has_ledger():
         return None
-    with ledger_of(where, time.time()) as ledger:
+    with ledger_of(where, time.time(), looking=True) as ledger:
         found = readable(ledger.database, [name], [name]).get(name)
     return None if found is None else table_path(where.warehouse, name, found.version.generation)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from partwise.ledger.read.history import PartHistory
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.plan.model import WaitsFor
-    from partwise.tables import Graph
+    from partwise.tables import Graph, Table
 
 
 def sentence(graph: Graph, known: PartHistory, zone: str) -> str:
@@ -61,6 +61,30 @@ def behind(snapshot: Snapshot, lacks: Iterable[Need]) -> str:
             where = "" if table.kind == "dimension" else f"[{part_text(failed[0], table.length)}]"
             said.append(f" {need.table}{where}{more} failed its checks.")
     return "".join(said)
+
+
+def too_early(table: Table, start: int, begins: int) -> str:
+    """What to do about a view that began at a wrong event time and waits for ever at the gap behind it."""
+    first, then = part_text(start, table.length), part_text(begins, table.length)
+    return (
+        f"{table.helper_of or table.name} starts at {first}, and nothing fills the gap from there to {then}: an event time "
+        "is probably wrong. Correct the file that brought it, or take it out with `partwise retract`: then the start "
+        f"moves on by itself. Or write `start: {then}` into the definition."
+    )
+
+
+def stuck(snapshot: Snapshot, table: Table, state: str) -> str:
+    """The end of such an answer, for a part that its view cannot get to."""
+    from partwise.ledger.read.reports import could_go_on
+
+    if state not in ("waiting", "blocked", "missing"):
+        return ""
+    for each in snapshot.graph.tables.values():
+        if each.name == table.name or each.helper_of == table.name:
+            start, begins = snapshot.facts.settled(each.name).start, could_go_on(snapshot, each)
+            if start is not None and begins is not None:
+                return f" {too_early(each, start, begins)}"
+    return ""
 
 
 def as_it_was(graph: Graph, held: Iterable[WaitsFor]) -> str:

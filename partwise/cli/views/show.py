@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from partwise.parts import Parts, part_text, range_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, OverflowMethod
 
 _STYLES = {
     "fresh": "green",
@@ -54,7 +54,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], indent: int = 
         longest = max((len(row[at]) for row in rows), default=0)
         # Where the terminal is too narrow, long cells go on in the next line; nothing is cut off.
         whole = longest <= _WHOLE and at < len(headings) - 1
-        shown.add_column(heading, justify="right" if number else "left", no_wrap=whole, overflow="fold")
+        # What is not broken and does not fit ends with a sign that something is left out.
+        overflow: OverflowMethod = "ellipsis" if whole else "fold"
+        shown.add_column(heading, justify="right" if number else "left", no_wrap=whole, overflow=overflow)
     for row in rows:
         shown.add_row(*(Text(cell, style=_STYLES.get(cell.partition(" ")[0], "")) for cell in row))
     console().print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)

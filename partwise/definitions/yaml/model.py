@@ -53,6 +53,30 @@ def _poll(value: object) -> int:
     return 0 if value == "manual" else _seconds(value)
 
 
+def _share(value: object) -> float:
+    """`10 %` or `0.1` -> 0.1."""
+    number: object = value
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            number = float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            number = None
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+        raise PydanticCustomError("wrong-value", "expected a share such as 10 %, found {found}", {"found": value})
+    return float(number)
+
+
+_SHARE_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*%\s*$"},
+        {"type": "number", "minimum": 0, "maximum": 1},
+    ],
+    "examples": ["10 %"],
+}
+Share = Annotated[float, BeforeValidator(_share), WithJsonSchema(_SHARE_SCHEMA)]
+
+
 def _every(value: object) -> int | str:
     """A length of time, or a time of day, which stays as it is written."""
     if isinstance(value, str) and " at " in value:
@@ -121,10 +145,11 @@ class LateRule(_Strict):
 
     accept: Duration | None = Field(
         None,
-        description="Rows older than this go to quarantine. Without it any lateness is accepted. For `files` only.",
+        description="Rows older than this go to quarantine: counted from the newest event time known, that of the load at "
+        "hand included. Without it any lateness is accepted. For `files` only.",
     )
     future: Duration = Field(
-        "365 days",  # clocks and time zones are wrong by hours, typing errors and 9999-12-31 by years
+        "1 day",  # clocks and time zones are wrong by hours, typing errors and 9999-12-31 by more
         validate_default=True,
         description="Rows further ahead of the clock than this go to quarantine: one such row would close every part up "
         "to its time.",
@@ -192,6 +217,18 @@ _Checks: Any = Field(
     "all the same. See [checks](../checks.md).",
     examples=[[{"expect_column_values_to_not_be_null": {"column": "src"}}]],
 )
+_Key: Any = Field(
+    None,
+    description="A column, or a list of columns, by which rows are unique in a part (in all of a dimension). Checked "
+    "before a part is published, like any other check.",
+    examples=["order_id", ["src", "event_time"]],
+)
+_MaxRemoved: Any = Field(
+    None,
+    description="A delivery, a correction or a change of a watched Delta table that takes out a larger share of the rows "
+    "of a closed part (of a dimension) is held back like a failed check, until `run --accept` or a correction.",
+    examples=["10 %"],
+)
 _Description: Any = Field(None, description="One sentence for people.")
 _Owner: Any = Field(None, description="Who answers for this table.")
 _Tags: Any = Field(default_factory=list, description="Words to find it by.")
@@ -236,6 +273,8 @@ class SourceDocument(_Strict):
     poll: Poll | None = Field(
         None, description="How often Airflow looks for new data, or `manual`. Default: every 30 seconds."
     )
+    key: _Files | None = _Key
+    max_removed: Share | None = _MaxRemoved
     checks: list[dict[str, Any]] = _Checks
     owner: str | None = _Owner
     tags: list[str] = _Tags
@@ -256,6 +295,8 @@ class DimensionDocument(_Strict):
     poll: Poll | None = Field(
         None, description="How often Airflow looks for new content, or `manual`. Default: every 30 seconds."
     )
+    key: _Files | None = _Key
+    max_removed: Share | None = _MaxRemoved
     checks: list[dict[str, Any]] = _Checks
     owner: str | None = _Owner
     tags: list[str] = _Tags

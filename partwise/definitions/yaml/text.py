@@ -127,7 +127,8 @@ def _compose(text: str, offset: int) -> list[YamlNode]:
         elif isinstance(event, yaml.AliasEvent):
             node = anchors.get(str(event.anchor))
             if node is None:
-                raise YamlProblem("yaml-syntax", f"there is no anchor &{event.anchor}", start)
+                hint = "an anchor holds to the end of its document, and --- begins another; write the value again"
+                raise YamlProblem("yaml-syntax", f"there is no anchor &{event.anchor} in this document", start, hint)
         elif isinstance(event, yaml.ScalarEvent):
             _no_tag(event, start, ("tag:yaml.org,2002:str", "!"))
             plain = not event.style and event.tag is None

@@ -19,7 +19,7 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Database, Reading
 from partwise.ledger.read.pin import Version
 from partwise.ledger.runs import existing
-from partwise.ledger.schema import catalog, generation, revision, version
+from partwise.ledger.schema import catalog, generation, rebuild, revision, version
 from partwise.parts import FOREVER, Parts
 
 _SOURCES = select(catalog.c.table).where(catalog.c.kind == "source")
@@ -52,6 +52,12 @@ _BEFORE = (
     .order_by(version.c.seq.desc())
     .limit(1)
 )
+_REBUILDS = select(rebuild.c.generation, rebuild.c.whole).where(rebuild.c.table == bindparam("t"))
+_HISTORY = (
+    select(version.c.generation, version.c.version)
+    .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
+    .order_by(version.c.seq.desc())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,10 @@ def readable_at(r: Reading, names: Collection[str], read: Collection[str], seq: 
     sources = set(r.on.execute(_SOURCES).scalars())
     found = {name: Readable(at) for name, at in known.items() if name in names}
     for name in found.keys() & set(read):
-        if name in sources:
-            found[name] = Readable(known[name], existing_at(r, name, known[name].generation, seq))
-        else:
-            whole = _whole(r, name, known[name], seq)
-            found[name] = Readable(whole, rebuilding=whole != known[name])
+        kept = _before_rebuild(r, name, known[name], seq)
+        at = _whole(r, name, known[name], seq) if kept is None and name not in sources else kept or known[name]
+        parts = existing_at(r, name, at.generation, seq) if name in sources else None
+        found[name] = Readable(at, parts, rebuilding=at != known[name])
     return found
 
 
@@ -99,6 +104,19 @@ def _whole(r: Reading, name: str, newest: Version, seq: int) -> Version:
             return newest
         found = Version(*before)
     return found
+
+
+def _before_rebuild(r: Reading, name: str, newest: Version, seq: int) -> Version | None:
+    """What readers see of a table that is being made again, or was then: the last generation that was whole."""
+    begun = {row.generation: row for row in r.on.execute(_REBUILDS, {"t": name})}
+    if newest.generation not in begun:
+        return None
+    rows = r.on.execute(_HISTORY, {"t": name, "s": seq})
+    for row in rows:
+        found = begun.get(row.generation)
+        if found is None or (found.whole is not None and found.whole <= seq):
+            return Version(row.generation, row.version)
+    return newest  # there never was another one
 
 
 def sequence_at(r: Reading, moment: float) -> int:

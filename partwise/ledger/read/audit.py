@@ -11,7 +11,7 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.runs import due_rows, existing, repaint
-from partwise.ledger.schema import part
+from partwise.ledger.schema import lost, part
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Cause, Due, parts_of_due
@@ -21,6 +21,7 @@ from partwise.tables import DIMENSION_PART, Graph, Table
 _PARTS = select(part.c.part, part.c.changed_seq, part.c.as_of, part.c.self_as_of, part.c.fingerprint).where(
     part.c.table == bindparam("t")
 )
+_LOST = select(lost.c.part, lost.c.changed_seq).where(lost.c.table == bindparam("t"))
 
 #: Causes that leave no trace in the records of parts.
 _ASKED = ("requested", "start")
@@ -39,7 +40,8 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
     floor = max(start, frozen_below(r, view, now))
     built = {row[0]: row for row in r.on.execute(_PARTS, {"t": view.name})}
     changed: Mapping[str, dict[int, int]] = {
-        name: {row[0]: row[1] for row in r.on.execute(_PARTS, {"t": name})} for name in (*view.input_names, view.name)
+        name: {row[0]: row[1] for query in (_LOST, _PARTS) for row in r.on.execute(query, {"t": name})}
+        for name in (*view.input_names, view.name)
     }
     found: dict[int, tuple[int, Cause]] = {}
     missing = inputs_exist(view, start, EVERYTHING, LedgerParts(r)) - existing(r, view.name)

@@ -25,7 +25,11 @@ _ROWS = (
     'SELECT part, changed_seq, as_of, self_as_of, fingerprint FROM part WHERE "table" = {0} '
     "AND part BETWEEN {0} AND {0} ORDER BY part"
 )
-_CHANGED = 'SELECT part, changed_seq FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
+# Parts of a table that is being made again changed when they changed, whether they are there just now or not.
+_CHANGED = (
+    'SELECT part, changed_seq FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} '
+    'UNION ALL SELECT part, changed_seq FROM lost WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
+)
 
 
 def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING) -> Parts:
@@ -55,13 +59,13 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
 
 def _stale_first(r: Reading, item: Input, row: Row) -> bool:
     lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(row[0])
-    return any(seq > row[2] for _, seq in read_rows(r, _CHANGED, item.table, lo, hi))
+    return any(seq > row[2] for _, seq in _changes(r, item.table, lo, hi))
 
 
 def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:
     own = item.table == view.name
     lo, hi = read_by(item, built[0][0], built[-1][0])
-    changed: list[tuple[int, int]] = read_rows(r, _CHANGED, item.table, max(lo, start) if own else lo, hi)
+    changed: list[tuple[int, int]] = _changes(r, item.table, max(lo, start) if own else lo, hi)
     since = [row[3] if own else row[2] for row in built]
     newest = max((seq for _, seq in changed), default=-1)
     if newest <= min(since):
@@ -69,6 +73,10 @@ def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: in
     if item.reference is None:
         return [row[0] for row, seq in zip(built, since, strict=True) if newest > seq]
     return list(_moving(item.reference, [row[0] for row in built], since, changed))
+
+
+def _changes(r: Reading, table: str, lo: int, hi: int) -> list[tuple[int, int]]:
+    return read_rows(r, _CHANGED, table, lo, hi, table, lo, hi)
 
 
 def _moving(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from sqlalchemy import bindparam, select
+
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.runs import existing
+from partwise.ledger.schema import lost
 from partwise.parts import Parts
 from partwise.plan.reach import EVERYTHING, buildable, first_part
 from partwise.tables import Table
+
+_LOST = select(lost.c.part).where(lost.c.table == bindparam("t")).order_by(lost.c.part)
 
 
 class LedgerParts:
@@ -21,6 +26,9 @@ class LedgerParts:
 
     def start(self, table: str) -> int | None:
         return settled(self._r, table).start
+
+    def lost(self, table: str) -> Parts:
+        return Parts.single(*self._r.on.execute(_LOST, {"t": table}).scalars())
 
 
 class PartsToCome(LedgerParts):
@@ -43,7 +51,9 @@ class PartsToCome(LedgerParts):
             self._coming[table.name] = (start, buildable(table, start, EVERYTHING, Parts(), self))
 
     def existing(self, table: str, lo: int, hi: int) -> Parts:
-        return self._coming[table][1].within(lo, hi) if table in self._coming else super().existing(table, lo, hi)
+        if table in self._coming:
+            return self._coming[table][1].within(lo, hi)
+        return super().existing(table, lo, hi) | self.lost(table).within(lo, hi)  # what is made again will be there
 
     def start(self, table: str) -> int | None:
         return self._coming[table][0] if table in self._coming else super().start(table)

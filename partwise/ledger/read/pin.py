@@ -22,6 +22,7 @@ from partwise.ledger.write.leases import Lease, check
 from partwise.parts import FOREVER, Parts
 from partwise.plan.mixing import Read, mixed_reads
 from partwise.plan.planner import look_around, steps_of
+from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
 from partwise.tables import DIMENSION_PART, Table
 
@@ -132,6 +133,10 @@ def pin(
     reach = Parts()
     if table.self_references:
         reach = existing(r, table.name, due.first + 1, due.first + limit) - due - look.barred
+        if reach and any(facts.lost(name) for name in table.input_names):
+            # What it reads of a table that is being made again may not be there: such parts are due when it is.
+            absent = reach - inputs_exist(table, look.start, reach, facts)
+            reach -= absent | self_closure(table, absent, reach.last) if absent else absent
     window = due | reach
     rows = r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last}).all()
     before = {row.part: Content(row.rows, row.digest) for row in rows}

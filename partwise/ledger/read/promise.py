@@ -19,7 +19,9 @@ DEAD = 86400.0
 _STEPS = 20
 
 _OLD_VERSIONS = text(
-    'DELETE FROM version WHERE seq < (SELECT MAX(v.seq) FROM version AS v WHERE v."table" = version."table" AND v.seq <= :p)'
+    'DELETE FROM version WHERE seq < (SELECT MAX(v.seq) FROM version AS v WHERE v."table" = version."table" AND v.seq <= :p) '
+    # Of a table that is being made again readers see the old one, however long that takes.
+    'AND NOT EXISTS (SELECT 1 FROM rebuild AS b WHERE b."table" = version."table" AND b.whole IS NULL)'
 )
 _OLD_REVISIONS = text(
     'DELETE FROM revision WHERE "table" = :t AND seq <= :p AND (EXISTS (SELECT 1 FROM revision AS n '

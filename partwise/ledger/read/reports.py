@@ -19,14 +19,19 @@ from partwise.ledger.schema import arrival, catalog, failure, have, open_part, p
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Deferred, parts_of_due
 from partwise.plan.planner import as_deferred
-from partwise.plan.reach import first_part
+from partwise.plan.reach import FAR, first_part
 from partwise.plan.refresh import Refreshed
 from partwise.tables import Table
 
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
     have.c.table
 )
-_FAILED = select(failure.c.table, func.count()).group_by(failure.c.table)
+_FAILED = (
+    select(failure.c.table, func.count())
+    .join(catalog, catalog.c.table == failure.c.table)
+    .where(catalog.c.retired.is_(False))
+    .group_by(failure.c.table)
+)
 _LATE = select(arrival.c.table, func.sum(arrival.c.rows)).where(arrival.c.late).group_by(arrival.c.table)
 _CATALOG = select(catalog.c.table, catalog.c.updated_at, catalog.c.frozen_hits)
 _PAGE = (
@@ -81,6 +86,7 @@ class TableStatus:
     expired: int  # parts that were removed because they are not kept any longer
     mixed: int  # parts computed while inputs were not up to date, and not repaired since
     could_start: int | None  # a view: the earlier first part that its inputs would allow by now
+    could_go_on: int | None = None  # a view that began far before the rows and cannot get to them: where they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +162,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 expired=_expired(snapshot, table),
                 mixed=blends.get(name, 0),
                 could_start=_could_start(snapshot, table),
+                could_go_on=could_go_on(snapshot, table),
             )
         )
     return found
@@ -193,6 +200,25 @@ def _could_start(snapshot: Snapshot, table: Table) -> int | None:
         return None
     possible = first_part(table, snapshot.facts)
     return possible if possible is not None and possible < now.start else None
+
+
+def could_go_on(snapshot: Snapshot, view: Table) -> int | None:
+    """A view that reads its own past waits for ever at a gap that nobody fills: where it could begin behind it."""
+    start = snapshot.facts.settled(view.name).start
+    if view.kind != "view" or not view.self_references or start is None:
+        return None
+    there = snapshot.facts.existing(view.name, start, FOREVER)
+    j = (there.last if there else start - 1) + 1
+    found = None
+    for item in view.partitioned_inputs:
+        if item.reference is None or item.table == view.name:
+            continue
+        lo, hi = item.reference.requires(j)
+        later = snapshot.facts.existing(item.table, hi + 1, FOREVER)
+        if later and snapshot.facts.existing(item.table, lo, hi).count <= hi - lo:
+            begins = item.reference.lo.first_reaching(later.first)
+            found = begins if found is None else max(found, begins)
+    return found if found is not None and found - j >= FAR else None
 
 
 def parts(snapshot: Snapshot, name: str, lo: int = -FOREVER, hi: int = FOREVER, limit: int = 20) -> Page:

@@ -12,7 +12,7 @@ from partwise.announce.decide import Ready
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.schema import announcement, lease, outbox
+from partwise.ledger.schema import announcement, lease
 from partwise.plan.planner import look_around
 from partwise.tables import Graph
 
@@ -23,7 +23,6 @@ _BEGIN = (
     .where(announcement.c.table == bindparam("t"))
     .values(begun=bindparam("s"), run=bindparam("r"), at=bindparam("a"))
 )
-_SENT = update(outbox).where(outbox.c.announced < outbox.c.seq).values(announced=outbox.c.seq)
 _LEASED = select(lease.c.table).where(lease.c.holder.is_not(None), lease.c.expires > bindparam("now"))
 
 #: Keys with their reasons, by view.
@@ -107,8 +106,6 @@ def tell(
         row = {"table": item.view, "keys": json.dumps(keys[item.view]), "at": w.now, "begun": None, "run": None}
         w.on.execute(_DROP, {"t": item.view})
         w.on.execute(insert(announcement), row | {"tries": (before.tries + 1) if again and before else 1})
-    if only is None or live is not None:
-        w.on.execute(_SENT)
     return keys
 
 

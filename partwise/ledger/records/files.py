@@ -39,6 +39,9 @@ _COUNT = (
     .order_by(quarantine.c.table, quarantine.c.reason)
 )
 
+#: As in `partwise.sources.bounds`, which stands above the ledger.
+_UNFIT = "the row does not fit the declared columns"
+
 
 class TakenFile(NamedTuple):
     """A file that a source has taken in. `id` stands in the `_file` column of its rows."""
@@ -180,7 +183,10 @@ def quarantine_counts(r: Reading) -> dict[str, dict[str, int]]:
     """How many rows each source has in quarantine, by reason."""
     found: dict[str, dict[str, int]] = {}
     for table, reason, count in r.on.execute(_COUNT):
-        found.setdefault(table, {})[reason] = count
+        # Which value did not fit differs from row to row; that one did not is what is counted.
+        kind = _UNFIT if reason.startswith(_UNFIT) else reason
+        counts = found.setdefault(table, {})
+        counts[kind] = counts.get(kind, 0) + count
     return found
 
 

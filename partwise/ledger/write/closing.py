@@ -14,7 +14,7 @@ from partwise.ledger.schema import open_part
 from partwise.ledger.write.commit import EMPTY, Content, Entry, Recorded
 from partwise.ledger.write.lease_holding import leased
 from partwise.ledger.write.leases import Lease
-from partwise.parts import Parts, Range, duration_text, part_text, range_text
+from partwise.parts import Parts, Range, part_text, range_text
 from partwise.plan.next import parts_text
 from partwise.tables import Table
 
@@ -30,21 +30,24 @@ class ClosingRefused(Exception):
     """Why a part cannot be closed or declared empty; the message is meant for people."""
 
 
-def close(ledger: Ledger, name: str, p: int, holder: str, now: float, adopt: Adopt | None = None) -> Recorded:
-    """Close one part with the rows that have arrived for it; without rows it closes as an empty part."""
-    return _record(ledger, name, Range(p, p), "closed manually", holder, now, adopt, rows_allowed=True)
+def close(
+    ledger: Ledger, name: str, parts: int | Range, holder: str, now: float, adopt: Adopt | None = None
+) -> Recorded:
+    """Close parts with the rows that have arrived for them; without rows they close as empty parts."""
+    span = Range(parts, parts) if isinstance(parts, int) else parts
+    return _record(ledger, name, span, "closed manually", holder, now, adopt, rows_allowed=True)
 
 
-def closable(ledger: Ledger, name: str, p: int) -> None:
-    """Raises Refused if the part cannot be closed."""
+def closable(ledger: Ledger, name: str, parts: Range) -> list[int]:
+    """Those of the parts that are to be closed. Raises Refused if none can be."""
     with ledger.database.reading() as r:
-        _contents(r, ledger.graph()[name], Range(p, p), rows_allowed=True)
+        return sorted(_contents(r, ledger.graph()[name], parts, rows_allowed=True))
 
 
 def declare_empty(
     ledger: Ledger, name: str, parts: Range, holder: str, now: float, adopt: Adopt | None = None
 ) -> Recorded:
-    """Let parts exist without rows. Rows that arrive for them later are late rows, as for any other part."""
+    """Let those of the parts that are missing exist without rows. Rows that arrive for them later are late rows, as for any other part."""
     return _record(ledger, name, parts, "declared empty", holder, now, adopt, rows_allowed=False)
 
 
@@ -71,8 +74,9 @@ def _record(
 
 def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dict[int, Content]:
     there = existing(r, table.name, parts.lo, parts.hi)
-    if there:
-        raise ClosingRefused(_exists(table, parts, there))
+    if there.count == parts.size:
+        each = "exists already" if parts.size == 1 else "exist already"
+        raise ClosingRefused(f"{table.name}[{parts_text(there, table.length)}] {each}; nothing was changed.")
     floor = settled(r, table.name).floor
     if floor is not None and parts.lo < floor:
         raise ClosingRefused(
@@ -88,15 +92,4 @@ def _contents(r: Reading, table: Table, parts: Range, rows_allowed: bool) -> dic
             f"Rows have arrived for {table.name}[{parts_text(some, table.length)}], so it is not empty. "
             f"`partwise close {table.name} {first}` closes it with its rows."
         )
-    return {p: opened.get(p, EMPTY) for p in range(parts.lo, parts.hi + 1)}
-
-
-def _exists(table: Table, parts: Range, there: Parts) -> str:
-    shown = parts_text(there, table.length)
-    if there.count == parts.size:
-        each = "exists already" if parts.size == 1 else "exist already"
-        return f"{table.name}[{shown}] {each}; nothing was changed."
-    return (
-        f"{there.count} of these {parts.size} parts of {duration_text(table.length)} exist already "
-        f"({shown}); nothing was changed. Name only those that do not."
-    )
+    return {p: opened.get(p, EMPTY) for p in Parts.of(parts) - there}

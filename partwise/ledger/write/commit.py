@@ -1,4 +1,4 @@
-"""Recording what was computed. One transaction: revisions, as-of, what is due next, the version, the outbox.
+"""Recording what was computed. One transaction: revisions, as-of, what is due next, the version.
 
 The same code records a step that has just committed its data and an orphan: a Delta commit whose
 step died before it reached the ledger, described by the entry in the commit's metadata.
@@ -28,14 +28,16 @@ from partwise.ledger.schema import (
     due,
     failure,
     generation,
+    lost,
     open_part,
-    outbox,
     part,
     revision,
     version,
 )
 from partwise.ledger.write.define import begin_anew
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, spread
+from partwise.ledger.write.rebuilding import become_whole, found_again, lost_parts, rebuilt_since
+from partwise.ledger.write.start_moves import move_on
 from partwise.parts import FOREVER, Parts
 from partwise.plan.mixing import Read
 from partwise.plan.model import Cause, parts_of_due
@@ -43,6 +45,7 @@ from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import DIMENSION_PART, Table
 
 _OLD = select(part).where(part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b")))
+_LOST = select(lost).where(lost.c.table == bindparam("t"), lost.c.part.between(bindparam("a"), bindparam("b")))
 _PART_ADD = insert(part)
 _PART_SET = (
     update(part)
@@ -58,8 +61,6 @@ _VERSION = (
     .limit(1)
 )
 FAILURE_DROP = delete(failure).where(failure.c.table == bindparam("t"), failure.c.part == bindparam("p"))
-_OUTBOX = update(outbox).where(outbox.c.table == bindparam("t")).values(seq=bindparam("s"), at=bindparam("a"))
-_OUTBOX_ADD = insert(outbox)
 _ARRIVAL_ADD = insert(arrival)
 _OPEN_DROP = delete(open_part).where(open_part.c.table == bindparam("t"), open_part.c.part == bindparam("p"))
 _OPEN_ADD = insert(open_part)
@@ -87,6 +88,9 @@ _WHOLE = (
 )
 _NEWEST = select(func.max(part.c.changed_seq)).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
+)
+_NEWEST_LOST = select(func.max(lost.c.changed_seq)).where(
+    lost.c.table == bindparam("t"), lost.c.part.between(bindparam("a"), bindparam("b"))
 )
 
 
@@ -201,12 +205,21 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
             clear(w, table.name, computed)
             overtaken = list(computed)
         if entry.start is not None:
+            if created and rebuilt_since(w, [n for n in table.input_names if n != table.name], pin):
+                # While its inputs were gone nobody could paint it, and when they came back it was painted as never
+                # built: what it was made from decides.
+                inputs = (
+                    row for row in due_rows(w, table.name, created.first, created.last) if row.cause.kind == "input"
+                )
+                clear(w, table.name, created & Parts.of(*((row.lo, row.hi) for row in inputs)))
+                overtaken = [*overtaken, *created]
             _look_again(w, table, entry.start, pin, overtaken)
         if w.on.execute(_FINGERPRINT, {"t": table.name}).scalar() != entry.fingerprint:
             paint(w, table.name, computed, Cause("definition"))
         mark(w, table.name, computed, entry.mixed, pin)
     if computed:
         w.on.execute(FAILURE_DROP, [{"t": table.name, "p": p} for p in computed])
+    found_again(w, graph, table.name, created & lost_parts(w, table.name))
     spread(w, graph, table.name, changed, skip=computed)
     arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
     count_rows(w, graph, table.name, arrived)
@@ -215,10 +228,11 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     lift(w, graph, table.name)
     if now.generation and table.kind == "view" and entry.parts:
         w.on.execute(_WHOLE, {"t": table.name, "g": now.generation, "s": w.seq})
-    if computed:
-        _announce(w, table.name)
     if changed:
         w.on.execute(_UPDATED, {"t": table.name, "a": w.at})
+    emptied = Parts.single(*(p for p in changed - created if not entry.parts[p].rows))
+    if emptied:
+        move_on(w, graph, table.name, emptied)
     return Recorded(w.seq, changed, computed - changed)
 
 
@@ -280,6 +294,7 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
     span = {"t": entry.table, "a": min(entry.parts), "b": max(entry.parts)}
     superseded = _superseded(w, entry)
     old = {row.part: row for row in w.on.execute(_OLD, span)}
+    was = {row.part: row for row in w.on.execute(_LOST, span)}  # of a table that is being made again
     add: list[dict[str, Any]] = []
     alter: list[tuple[int, dict[str, Any]]] = []
     history: list[dict[str, Any]] = []
@@ -296,7 +311,14 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
             "version": new_version,
             "updated_at": w.at,
         }
-        if before is None:
+        if before is None and p in was:
+            values["revision"] = was[p].revision + 1
+            if was[p].digest == content.digest:
+                values |= {name: getattr(was[p], name) for name in ("revision", "changed_seq", "updated_at")}
+            add.append({"table": entry.table, "part": p, **values})
+            if was[p].digest == content.digest:
+                continue
+        elif before is None:
             add.append({"table": entry.table, "part": p, **values})
         elif before.digest == content.digest:
             keep = {name: getattr(before, name) for name in ("revision", "changed_seq", "version", "updated_at")}
@@ -358,8 +380,9 @@ def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[i
             if item.table == view.name:
                 continue
             lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(j)
-            newest = w.on.execute(_NEWEST, {"t": item.table, "a": lo, "b": hi}).scalar()
-            if newest is not None and newest > pin:
+            span = {"t": item.table, "a": lo, "b": hi}
+            newest = [n for query in (_NEWEST, _NEWEST_LOST) if (n := w.on.execute(query, span).scalar()) is not None]
+            if any(n > pin for n in newest):
                 paint(w, view.name, Parts.single(j), Cause("input", item.table))
                 break
 
@@ -367,9 +390,10 @@ def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[i
 def _expire(w: Writing, store: Catalog, table: str, floor: int) -> None:
     """Parts below the floor are expired, which is neither missing nor a revision. Nothing that needs them is due."""
     set_existing(w, table, remove=Parts.of((-FOREVER, floor - 1)))
-    for rows in (part, checked, decision):
+    for rows in (part, lost, checked, decision):
         w.on.execute(delete(rows).where(rows.c.table == table, rows.c.part < floor))
     w.on.execute(update(catalog).where(catalog.c.table == table).values(floor=floor))
+    become_whole(w, table)
     graph = store.graph(w)
     for name in (table, *graph.consumers.get(table, ())):
         below = floor if name == table else -FOREVER
@@ -377,9 +401,3 @@ def _expire(w: Writing, store: Catalog, table: str, floor: int) -> None:
             below = frozen_below(w, graph[name], settled(w, name))
             clear(w, name, Parts.of((-FOREVER, below - 1)))
         w.on.execute(delete(failure).where(failure.c.table == name, failure.c.part < below))
-
-
-def _announce(w: Writing, table: str) -> None:
-    values = {"t": table, "s": w.seq, "a": w.at}
-    if w.on.execute(_OUTBOX, values).rowcount == 0:
-        w.on.execute(_OUTBOX_ADD, {"table": table, "seq": w.seq, "announced": 0, "at": w.at})

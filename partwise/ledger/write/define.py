@@ -23,15 +23,16 @@ from partwise.ledger.schema import (
     held_file,
     intake,
     lease,
+    lost,
     mixed,
     open_part,
     part,
     quarantine,
 )
-from partwise.ledger.write.due_painting import frozen_below, look_at_readers
+from partwise.ledger.write.due_painting import frozen_below, look_at_readers, paint_what_can_be_built
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Cause, parts_of_due
-from partwise.plan.reach import EVERYTHING, buildable, first_part, inputs_exist
+from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
 from partwise.tables import Graph, Table
 
 _KNOWN = select(catalog.c.table, catalog.c.definition, catalog.c.retired, catalog.c.start)
@@ -123,6 +124,7 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
         w.on.execute(_SET.values(retired=True, defined_seq=w.seq), {"t": name})
         clear(w, name, EVERYTHING)
         w.on.execute(delete(mixed).where(mixed.c.table == name))
+        w.on.execute(delete(failure).where(failure.c.table == name))
     known = store.graph(w)
     for name in known.order:  # in order: a restarted table's readers are looked at after it
         if name in {*found.added, *found.restarted, *found.changed} and known[name].kind == "view":
@@ -169,10 +171,18 @@ def _bring_back(w: Writing, table: Table) -> None:
 
 def begin_anew(w: Writing, graph: Graph, name: str) -> None:
     """Restart a view and everything computed from it."""
+    begin_at(w, graph, name, None)
+
+
+def begin_at(w: Writing, graph: Graph, name: str, start: int | None) -> None:
+    """The same, and let the view begin at this part."""
     affected = graph.downstream([name])
     for each in (n for n in graph.order if n in affected):
         _restart(w, each)
-        _begin(w, graph[each])
+        fixed = each == name and start is not None
+        if fixed:
+            w.on.execute(_SET.values(start=start), {"t": name})
+        _begin(w, graph[each], keep_start=fixed)
 
 
 def rebuild_table(w: Writing, graph: Graph, name: str) -> None:
@@ -195,7 +205,7 @@ def _restart(w: Writing, name: str) -> None:
     """A new generation: the old parts go, their history and versions stay for as-of reads."""
     # What a source has taken in goes with the table that held it: its files are loaded again.
     clear(w, name, EVERYTHING)
-    for rows in (part, have, failure, open_part, intake, file, quarantine, checked, decision, held_file, mixed):
+    for rows in (part, lost, have, failure, open_part, intake, file, quarantine, checked, decision, held_file, mixed):
         w.on.execute(delete(rows).where(rows.c.table == name))
     w.on.execute(_SET.values(start=None, floor=None, generation=catalog.c.generation + 1), {"t": name})
     row = {"table": name, "generation": settled(w, name).generation, "began_seq": w.seq, "whole_seq": None}
@@ -209,16 +219,7 @@ def _begin(w: Writing, view: Table, keep_start: bool = False) -> None:
         w.on.execute(_SET.values(start=view.start.part), {"t": view.name})
     elif not existing(w, view.name) and not keep_start:
         w.on.execute(_SET.values(start=None), {"t": view.name})
-    now = settled(w, view.name)
-    start = now.start if now.start is not None else first_part(view, LedgerParts(w))
-    wanted = Parts()
-    if start is not None:
-        lowest = max(start, frozen_below(w, view, now))
-        wanted = (existing(w, view.name) | inputs_exist(view, start, EVERYTHING, LedgerParts(w))).within(
-            lowest, FOREVER
-        )
-    clear(w, view.name, EVERYTHING - wanted)
-    paint(w, view.name, wanted, Cause("definition"))
+    paint_what_can_be_built(w, view, Cause("definition"))
 
 
 def request(w: Writing, graph: Graph, table: str, parts: Parts) -> Parts:

@@ -92,6 +92,19 @@ def look_at_readers(w: Writing, graph: Graph, table: str) -> None:
         paint(w, view.name, able - built - old, Cause("input", table))
 
 
+def paint_what_can_be_built(w: Writing, view: Table, cause: Cause) -> None:
+    """Every part that exists or could be built is due, and nothing else."""
+    now = settled(w, view.name)
+    start = now.start if now.start is not None else first_part(view, LedgerParts(w))
+    wanted = Parts()
+    if start is not None:
+        lowest = max(start, frozen_below(w, view, now))
+        able = existing(w, view.name) | inputs_exist(view, start, EVERYTHING, LedgerParts(w))
+        wanted = able.within(lowest, FOREVER)
+    clear(w, view.name, EVERYTHING - wanted)
+    paint(w, view.name, wanted, cause)
+
+
 def frozen_below(r: Reading, view: Table, now: Settled) -> int:
     """Parts below this are frozen: expired, or in need of an expired part. They are never due.
 

@@ -48,7 +48,11 @@ NUMBERS = frozenset(
         "numeric",
     ]
 )
-_SIZED = re.compile(r"(?:decimal|dec|numeric)\(\s*\d{1,2}\s*(?:,\s*\d{1,2}\s*)?\)|(?:var)?char\(\s*\d{1,9}\s*\)")
+DECIMALS = frozenset(["decimal", "dec", "numeric"])
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)")
+_TEXT = re.compile(r"(?:var)?char\(\s*\d{1,9}\s*\)")
+#: The most digits that a decimal of Spark has.
+MOST_DIGITS = 38
 
 #: Nobody writes longer ones, and each level of nesting takes a call.
 _LONGEST = 2_000
@@ -59,12 +63,24 @@ def base(text: str) -> str:
     return re.split(r"[(<\s]", text.strip().lower(), maxsplit=1)[0]
 
 
+def scale_of(text: str) -> int:
+    """The digits behind the point that a decimal keeps."""
+    found = _DECIMAL.fullmatch(text.strip().lower())
+    return int(found[2] or 0) if found else 0
+
+
+def _decimal(text: str) -> bool:
+    """Whether it is a decimal that exists: at most 38 digits, and not more of them behind the point than in all."""
+    found = _DECIMAL.fullmatch(text)
+    return found is not None and 1 <= int(found[1]) <= MOST_DIGITS and int(found[2] or 0) <= int(found[1])
+
+
 def bad_type(text: str) -> str | None:
     """The piece of a type that Spark does not know, or None."""
     text = text.strip().lower()
     if len(text) > _LONGEST:
         return f"{text[:40]}..."
-    if text in SIMPLE or _SIZED.fullmatch(text):
+    if text in SIMPLE or _decimal(text) or _TEXT.fullmatch(text):
         return None
     if text.startswith("array<") and text.endswith(">"):
         return bad_type(text[6:-1])

@@ -6,6 +6,7 @@ what it must not see is found here.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import hashlib
@@ -126,7 +127,7 @@ def look_into(path: str, seen: ListedFile) -> FoundFile:
         path = copy.name
     packed, broken = seen.name.lower().endswith(".gz"), False
     quotes = Quotes() if kind == "csv" else None
-    digest, head = _read(path, packed, quotes)
+    digest, head = _read(path, packed, quotes, None if kind == "parquet" else Utf8())
     if kind == "csv":
         layout = _csv_columns(head)
         # Only files that may have such values are looked at twice.
@@ -138,7 +139,7 @@ def look_into(path: str, seen: ListedFile) -> FoundFile:
     return FoundFile(seen, path, digest, kind, layout, broken, copy)
 
 
-def _read(path: str, packed: bool, quotes: Quotes | None) -> tuple[str, bytes]:
+def _read(path: str, packed: bool, quotes: Quotes | None, utf8: Utf8 | None) -> tuple[str, bytes]:
     hasher, head = hashlib.blake2b(digest_size=16), b""
     unpack = zlib.decompressobj(wbits=31) if packed else None
     with open(path, "rb") as file:
@@ -152,8 +153,12 @@ def _read(path: str, packed: bool, quotes: Quotes | None) -> tuple[str, bytes]:
                 head = head if len(head) >= _HEAD else (head + text)[:_HEAD]
             if quotes is not None:
                 quotes.see(text)
+            if utf8 is not None:
+                utf8.see(text)
     if unpack is not None and not unpack.eof:
         raise RefusedFile("the compressed file is cut off")
+    if utf8 is not None:
+        utf8.end()
     return hasher.hexdigest(), head
 
 
@@ -169,6 +174,31 @@ def _unpack(unpack: Any, chunk: bytes) -> tuple[bytes, Any]:
     except zlib.error as why:
         raise RefusedFile(f"the compressed file is damaged: {why}") from None
     return out, unpack
+
+
+class Utf8:
+    """Whether text is UTF-8, chunk by chunk. Spark would put a question mark in place of every other byte."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._bytes, self._lines = 0, 0
+
+    def see(self, chunk: bytes, final: bool = False) -> None:
+        waiting = len(self._decoder.getstate()[0])  # the first bytes of a character whose others are to come
+        try:
+            self._decoder.decode(chunk, final)
+        except UnicodeDecodeError as why:
+            # Its places count from the bytes that were waiting.
+            at, line = self._bytes - waiting + why.start, self._lines + why.object[: why.start].count(b"\n") + 1
+            raise RefusedFile(
+                f"it is not UTF-8: byte 0x{why.object[why.start]:02x} at position {at:,} (line {line:,}); "
+                "save it as UTF-8, for example with `iconv -f latin1 -t utf-8`"
+            ) from None
+        self._bytes += len(chunk)
+        self._lines += chunk.count(b"\n")
+
+    def end(self) -> None:
+        self.see(b"", final=True)
 
 
 def line_breaks(path: str, packed: bool) -> bool:

@@ -56,6 +56,11 @@ def layout_of(found: FoundFile, columns: Mapping[str, str], time: str | None) ->
     missing = [name for name in columns if name.lower() not in have]
     if missing:
         there = [name for name, _ in found.layout]
+        if found.format == "csv" and len(missing) == len(columns):
+            first = ",".join(there)[:60]
+            raise RefusedFile(
+                f"it has no header: its first line is '{first}', but must name the columns: {','.join(columns)}"
+            )
         hint = did_you_mean(missing[0], there, f"its columns are {', '.join(there)}")
         some = f"the column {missing[0]} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
         raise RefusedFile(f"{some} missing; {hint}")
@@ -64,6 +69,12 @@ def layout_of(found: FoundFile, columns: Mapping[str, str], time: str | None) ->
             if not _fits(have[name.lower()], kind):
                 raise RefusedFile(f"the column {name} is {have[name.lower()]} in the file, {kind} expected")
     return Layout(found.format, found.layout, found.broken)
+
+
+def undeclared(found: FoundFile, columns: Mapping[str, str]) -> list[str]:
+    """Columns of a file that nobody declared: they are left out."""
+    known = {name.lower() for name in columns}
+    return [name for name, _ in found.layout if name and name.lower() not in known]
 
 
 def _check_keys(found: FoundFile, columns: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ from partwise.definitions.definitions import Time
 from partwise.sources import bounds as b
 from partwise.sources.bounds import Bounds
 from partwise.sources.closing import MICROS
-from partwise.sql.types.declared import NUMBERS, base
+from partwise.sql.types.declared import DECIMALS, NUMBERS, base, scale_of
 from partwise.storage import schema as schemas
 from spark_jobs.ingest.files.find import NANOS
 from spark_jobs.ingest.files.layout import TIMES, Layout
@@ -22,6 +22,8 @@ from spark_jobs.ingest.stored import plain_schema, stored_type
 from spark_jobs.paths import literal
 
 BAD, WHY, WHEN, TEXT, LAYOUT, LINE = "__bad", "__why", "__when", "__text", "__layout", "__line"
+#: How many values of a row its declared decimals round.
+ROUNDED = "__rounded"
 RAW = "__raw"
 #: Columns of the table that say where a row came from: no content.
 NO_CONTENT = (FILE,)
@@ -117,7 +119,9 @@ def read_schema(shape: Shape, layout: Layout) -> str:
 
 
 def _read_type(declared: str | None) -> str:
-    return "string" if declared is None or base(declared) in TIMES else stored_type(declared)
+    """Decimals are read as text as well: what their type rounds is seen only there."""
+    as_text = declared is None or base(declared) in TIMES or base(declared) in DECIMALS
+    return "string" if as_text or declared is None else stored_type(declared)
 
 
 def telling(shape: Shape) -> list[str]:
@@ -147,6 +151,7 @@ def placed(rows: DataFrame, shape: Shape, limits: Bounds, text: bool = False) ->
         when = _micros(schemas.quoted(time), raw[time], shape.time)
         why = _why(wrong, _given(schemas.quoted(time), raw[time]), limits, shape.length)
     columns = [f"{value} AS {schemas.quoted(name)}" for name, value in stored.items()]
+    columns.append(f"{_rounded(shape, raw)} AS {ROUNDED}")
     if TEXT in raw:
         kept = [TEXT, LAYOUT, LINE, f"true AS {RAW}"]  # it was in quarantine before, and stays as it is
     else:
@@ -173,9 +178,28 @@ def _given(column: str, raw: str) -> str:
 def _typed(column: str, raw: str, kind: str) -> str:
     if base(kind) in TIMES and raw == "string":
         return f"CASE WHEN trim({column}) RLIKE '{_DATED}' THEN try_cast(trim({column}) AS {kind}) END"
+    if base(kind) in DECIMALS and raw == "string":
+        column = f"replace({column}, ',', '')"  # thousands: as Spark's reader of CSV takes them
     same = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint", "real": "float"}
     plain = "".join(kind.lower().split())
     return column if raw == same.get(plain, plain) else f"try_cast({column} AS {kind})"
+
+
+def _rounded(shape: Shape, raw: Mapping[str, str]) -> str:
+    """How many decimals of a row have digits that their type does not keep."""
+    found = []
+    for name, kind in shape.columns.items():
+        if base(kind) not in DECIMALS:
+            continue
+        column, of = schemas.quoted(name), raw[name]
+        typed, scale = _typed(column, of, kind), scale_of(kind)
+        if of == "string":
+            more = f"{column} RLIKE '[.][0-9]{{{scale}}}[0-9]*[1-9][0-9]* *$'"
+            power = f"{column} RLIKE '[eE]' AND CAST({typed} AS double) <> try_cast({column} AS double)"
+            found.append(f"CASE WHEN ({typed}) IS NOT NULL AND ({more} OR {power}) THEN 1 ELSE 0 END")
+        elif typed != column:
+            found.append(f"CASE WHEN CAST({typed} AS {of}) <> {column} THEN 1 ELSE 0 END")
+    return " + ".join(found) or "0"
 
 
 def _micros(column: str, raw: str, time: Time) -> str:

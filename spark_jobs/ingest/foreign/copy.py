@@ -6,6 +6,7 @@ log names are read to see which parts changed, and then only those parts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
@@ -17,7 +18,7 @@ from partwise.definitions import Dimension, Source
 from partwise.ledger.records import checks as ledger_checks
 from partwise.ledger.records import files as ledger_files
 from partwise.ledger.records.files import Delivery
-from partwise.ledger.write.commit import EMPTY
+from partwise.ledger.write.commit import EMPTY, Content
 from partwise.parts import Parts
 from partwise.sources.bounds import Bounds, bounds
 from partwise.sources.sums import plus
@@ -25,6 +26,7 @@ from partwise.storage import schema as schemas
 from partwise.workspace import Workspace
 from spark_jobs.checks.source import HeldBack, tell
 from spark_jobs.engine import Engine
+from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.dimension import replace_content
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.find import RefusedFile
@@ -112,7 +114,7 @@ def _again(work: Job) -> Parts:
 
 def _whole(work: Job, rows: DataFrame, shape: Shape, position: Delivery, reason: str) -> Ingested:
     """A dimension: all of it, if it differs."""
-    files = work.stage(r.placed(rows, shape, Bounds()).where(f"{r.WHY} = 0").drop(r.WHY, r.WHEN))
+    files = work.stage(r.placed(rows, shape, Bounds()).where(f"{r.WHY} = 0").drop(r.WHY, r.WHEN, r.ROUNDED))
     aside = all_aside(work, rows, shape, Bounds())
     delivery = replace(position, batch=aside.batch, dropped=aside.dropped)
     try:
@@ -122,7 +124,9 @@ def _whole(work: Job, rows: DataFrame, shape: Shape, position: Delivery, reason:
         tell(work, why.found.values())
         work.settle(committed=False)
         return Ingested(work.name, failed=news)
-    return Ingested(work.name, 1, done.rows, 0, aside.rows, changed=done.changed, warned=done.warned)
+    return Ingested(
+        work.name, 1, done.rows, 0, aside.rows, changed=done.changed, warned=done.warned, row_change=done.row_change
+    )
 
 
 def _told(work: Job, found: Checked) -> bool:
@@ -193,15 +197,15 @@ def _copy(
     notes = [affected.note] if affected.note else []
     wanted = affected.parts
     files: tuple[storage.File, ...] = ()
-    newest = None
+    newest, rounded = None, 0
     if wanted is None or wanted:
         chosen = rows if wanted is None else rows.where(in_time(rows, shape, wanted))
         placed, seen = r.placed(chosen, shape, limits), Observation()
         good = placed.where(f"{r.WHY} = 0")
         good = good if wanted is None else good.where(read.in_parts(wanted))
-        good = good.observe(seen, F.max(r.WHEN).alias("newest"))
-        files = work.stage(good.drop(r.WHY, r.WHEN))
-        newest = seen.get["newest"]
+        good = good.observe(seen, F.max(r.WHEN).alias("newest"), F.sum(r.ROUNDED).alias("rounded"))
+        files = work.stage(good.drop(r.WHY, r.WHEN, r.ROUNDED))
+        newest, rounded = seen.get["newest"], seen.get["rounded"] or 0
     work.engine.passed("staged")
     found = contents_of(work.digests(files))
     after = found if wanted is None else {p: found.get(p, EMPTY) for p in wanted}
@@ -210,6 +214,7 @@ def _copy(
     kept = read.survivors(work.engine.spark, work.handle, plan)
     again = () if kept is None else work.stage(kept)
     aside = _aside(work, rows, shape, limits, affected)
+    row_counts = _row_change(work, files, wanted, found)
     arrived = {p: c.rows - before.get(p, EMPTY).rows for p, c in after.items()}
     delivery = Delivery(
         batch=aside.batch,
@@ -239,7 +244,23 @@ def _copy(
         notes=[*notes, *done.notes],
         failed=dict(done.failed),
         warned=dict(done.warned),
+        row_change=row_counts,
+        rounded=rounded,
     )
+
+
+def _row_change(
+    work: Job, files: Sequence[storage.File], wanted: Parts | None, found: Mapping[int, Content]
+) -> RowChange:
+    """Before the commit: the parts as they will be, against what they hold."""
+    if wanted is None:
+        return RowChange(added=sum(content.rows for content in found.values()))
+    if not wanted:
+        return RowChange()
+    spark, handle = work.engine.spark, work.handle
+    there = handle.files_of(wanted)
+    old = read.files(spark, handle, there).where(read.in_parts(wanted)) if there else None
+    return row_change(read.staged(spark, handle, files) if files else None, old)
 
 
 def _aside(work: Job, rows: DataFrame, shape: Shape, limits: Bounds, affected: Affected) -> Aside:

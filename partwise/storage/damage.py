@@ -1,0 +1,44 @@
+"""Whether a table is still there: its log, and the files that the log names. One look, nothing is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from partwise.storage.errors import StorageError
+from partwise.storage.files import folder
+from partwise.storage.table import open_at
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """`files` are those that are missing; without a log nobody knows which there should be."""
+
+    log: str | None = None  # why the log cannot be read
+    files: tuple[str, ...] = ()
+    of: int = 0  # how many files there should be
+
+    def text(self) -> str:
+        if self.log is not None:
+            return "its Delta log is missing or damaged"
+        some = self.files[0] if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more"
+        return f"{len(self.files):,} of its {self.of:,} data files are missing ({some})"
+
+
+def damage(path: str, version: int, most: int | None = None) -> Damage | None:
+    """What is missing of a table at a version. Above `most` files only the log is looked at."""
+    try:
+        files = open_at(path, version).files
+    except StorageError as why:
+        return Damage(log=str(why))
+    if most is not None and len(files) > most:
+        return None
+    root = folder(path)
+    there: dict[str, set[str]] = {}
+    gone = []
+    for file in files:
+        under, _, name = file.path.rpartition("/")
+        if under not in there:
+            there[under] = {entry.name for entry in root.listing(under)}
+        if name not in there[under]:
+            gone.append(file.path)
+    return Damage(files=tuple(sorted(gone)), of=len(files)) if gone else None
