@@ -40,6 +40,8 @@ TASKS = (
     "airflow.sdk.execution_time.timeout",
     "airflow.providers.common.io.version_compat",
     "partwise.compile.assemble",
+    "partwise.compile.table",
+    "partwise.compile.translate",
     "partwise.definitions.reading",
     "partwise.ledger.open",
     "partwise.serve.postgres",

@@ -23,7 +23,7 @@ CLIENT = """
     import json, sys
     from partwise import storage
     from partwise.parts import Parts
-    from spark_jobs import read
+    from spark_jobs.step import read
     from spark_jobs.step.digest import digests
     from spark_jobs.session.session import session
     from spark_jobs.step.stage import stage, with_part
