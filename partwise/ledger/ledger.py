@@ -185,6 +185,10 @@ class Ledger:
         fingerprint: str | None = None,
         limit: int = 1000,
     ) -> Pin | None:
+        with self.database.reading() as r:
+            graph = self._catalog.graph(r)
+            if held.table not in graph.tables or graph[held.table].refresh is None:
+                return pin(r, self._catalog, held, now, asked, fingerprint, limit)
         self._fire(held, now)
         with self.database.reading() as r:
             return pin(r, self._catalog, held, now, asked, fingerprint, limit)
@@ -192,10 +196,7 @@ class Ledger:
     def _fire(self, held: Lease, now: float) -> None:
         """Record that the refresh policy of a table releases what waits for it, where it does."""
         with self.database.reading() as r:
-            graph = self._catalog.graph(r)
-            if held.table not in graph.tables or graph[held.table].refresh is None:
-                return
-            look = look_around(graph, LedgerFacts(r), now, {held.table}).get(held.table)
+            look = look_around(self._catalog.graph(r), LedgerFacts(r), now, {held.table}).get(held.table)
         if look is not None and look.fires is not None:
             with self.database.writing(now) as w:
                 leases.check(w, held)
