@@ -46,7 +46,7 @@ def test_what_would_be_chosen_for_one_late_row(monkeypatch: pytest.MonkeyPatch) 
     from partwise.choose.repair import foreseen
     from partwise.compile.program import Runnable
     from partwise.compile.relations import Relations
-    from partwise.definitions import load_texts
+    from partwise.compile.load import load_texts
 
     text = (
         b"source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, k: string, x: double}\nfiles: m.csv\n"
