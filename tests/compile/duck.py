@@ -31,7 +31,7 @@ def to_duckdb(sql: str) -> str:
 
 def _fix(node: exp.Expr) -> exp.Expr:
     ranked = isinstance(node, exp.Ordered) and isinstance(window := node.find_ancestor(exp.Window), exp.Window)
-    if ranked and isinstance(window.this, exp.RowNumber):
+    if ranked and isinstance(window.this, exp.RowNumber) and not node.root().find(exp.Struct):
         return node  # no struct is sorted beside it
     if isinstance(node, exp.Ordered) and not node.args.get("desc") and isinstance(node.parent_select, exp.Select):
         # In structs, by which rows are sorted elsewhere, NULL is last on DuckDB and first on Spark.
