@@ -37,11 +37,15 @@ def update_class(view: View, tables: Mapping[str, Definition]) -> Classified | N
 
 
 def _of_query(view: View, tables: Mapping[str, Definition]) -> Classified | None:
+    from partwise.compile.model import TranslationError
     from partwise.compile.several.frequent import is_frequent
     from partwise.compile.several.read import windows_in
 
     assert view.query is not None
-    text, windows = windows_in(view.query.text)
+    try:
+        text, windows = windows_in(view.query.text)
+    except TranslationError:
+        return None  # told where the query is translated
     if not windows:
         return Classified("strict", "PATTERN", "a row that does not match ends a run", 0)
     tree = analyse(text).tree
@@ -55,6 +59,8 @@ def _of_query(view: View, tables: Mapping[str, Definition]) -> Classified | None
             return _dimension(table, node.name, at)
         if view.output == "pairs":
             return Classified("monotonic", f"{table.name} [pairs]", "", at)
+        if at not in windows:
+            return Classified("strict", table.name, "it has no window", at)
         kind, seconds = windows[at]
         if kind == "ROWS":
             return Classified("strict", f"{table.name} [ROWS]", "a row leaves when newer ones come", at)

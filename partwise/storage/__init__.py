@@ -45,7 +45,7 @@ __all__ = [
     "upload",
 ]
 _HOMES = {
-    "errors": ("Conflict", "NoTable", "Refused", "StorageError", "StoreProblem"),
+    "errors": ("CommitRefused", "Conflict", "NoTable", "StorageError", "StoreProblem"),
     "handle": ("File", "Handle", "Rewrite", "rewrite"),
     "log": ("Logged", "entries"),
     "schema": ("BadSchema",),

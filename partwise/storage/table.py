@@ -95,7 +95,7 @@ def commit(
 ) -> int:
     """Publishes staged files and removes live ones as version handle.version + 1, which is returned.
 
-    Raises Refused (nothing would be right afterwards) or Conflict (somebody else was first). Staged
+    Raises CommitRefused (nothing would be right afterwards) or Conflict (somebody else was first). Staged
     files without rows are left out. `data_change=False` is for compaction: same rows, other files.
     """
     _check_current(handle)

@@ -138,7 +138,7 @@ def check_copies(
     recomputed: Parts,
     patches: Collection[Patch],
 ) -> int:
-    """How many rows were written again. Raises Refused if it is not every row that must stay: nothing may get lost."""
+    """How many rows were written again. Raises CommitRefused if it is not every row that must stay: nothing may get lost."""
     handle = computing.own
     assert handle is not None
     root = folder(handle.path)

@@ -45,7 +45,7 @@ def _paint_like_a_dictionary(w: Writing, model: dict[int, Mark], action: tuple[s
         for p in parts:
             asked = p in model and model[p].cause.kind == "requested"  # and stays requested
             cause = model[p].cause if asked else argument
-            model[p] = Mark(w.seq, model[p].since if p in model else w.at, cause)
+            model[p] = Mark(w.seq, model[p].since if p in model else w.now, cause)
     else:
         assert isinstance(argument, int)
         clear(w, "v", parts, up_to=argument)

@@ -25,7 +25,15 @@ def many(text: str, **engine: Any) -> Many:
     def refused(*_: object) -> Any:
         raise AnalysisException("[NOT_SUPPORTED] not in one query\nand a long plan")
 
-    found: Any = SimpleNamespace(pin=pin, view=view, engine=SimpleNamespace(**limits), lifted=refused)
+    careful: set[str] = set()
+    found: Any = SimpleNamespace(
+        pin=pin,
+        view=view,
+        engine=SimpleNamespace(**limits),
+        lifted=refused,
+        careful=careful,
+        give_up=lambda way, _why: careful.add(way),
+    )
     return Many(found)
 
 
@@ -43,4 +51,5 @@ def test_what_spark_refuses_is_told_in_the_log(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.INFO, "partwise.step"):
         assert lots._lifted([1, 2]) is None
     assert lots.lifted is None
+    assert lots.computing.careful == {"lifted"}
     assert caplog.messages == ["v: one query for many parts is not possible: [NOT_SUPPORTED] not in one query"]

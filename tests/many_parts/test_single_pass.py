@@ -46,7 +46,6 @@ def single_pass(duck: Duck, view: GeneratedView, first: int, last: int) -> dict[
 def check(translation: Translation, table: InputTable, history: dict[int, list[Any]]) -> int:
     """Every run of parts that begins anywhere after the first; how many parts were compared."""
     duck, compared = Duck(translation, [table]), 0
-    duck.con.execute("CREATE MACRO pmod(a, b) AS ((a % b) + b) % b")
     try:
         for rows in history.values():
             duck.insert("s", rows)

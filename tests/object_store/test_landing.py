@@ -66,7 +66,7 @@ def test_patterns_mean_the_same_files_as_in_a_folder(place: Workspace, tmp_path:
 
 def test_markers_are_found_in_the_store(lake: Lake, place: Workspace) -> None:
     from partwise.parts import Parts, parse_part
-    from spark_jobs.ingest.publish import markers
+    from spark_jobs.ingest.closing import markers
 
     lake.bucket().put("landing/orders/2026-10-03T10-05.done", b"")
     assert markers(place, "landing/orders/{part}.done", 60) == Parts.single(parse_part("2026-10-03T10:05", 60))

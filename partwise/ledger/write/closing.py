@@ -39,7 +39,7 @@ def close(
 
 
 def closable(ledger: Ledger, name: str, parts: Range) -> list[int]:
-    """Those of the parts that are to be closed. Raises Refused if none can be."""
+    """Those of the parts that are to be closed. Raises ClosingRefused if none can be."""
     with ledger.database.reading() as r:
         return sorted(_contents(r, ledger.graph()[name], parts, rows_allowed=True))
 
