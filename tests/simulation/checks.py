@@ -10,11 +10,15 @@ from sqlalchemy import select
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.audit import due_by_formula
+from partwise.ledger.read.audit_report import audit_report
+from partwise.ledger.read.formula import due_parts
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import failure, part, revision, version
 from partwise.ledger.write.commit import Entry
 from partwise.ledger.write.due_painting import frozen_below
+from partwise.parts import Parts
 from partwise.tables import Graph
+from tests.simulation.policies import check_deferred
 from tests.simulation.world import content, required, scratch
 
 if TYPE_CHECKING:
@@ -76,7 +80,7 @@ def _held(r: Reading, name: str, j: int) -> bool:
 
 def check_ready(history: History) -> None:
     """What the planner calls ready is what a look at every single part finds: no part too many, none left waiting."""
-    if history.retention:
+    if history.retention or history.published:
         return  # frozen parts wait with their inputs, though nothing comes of it
     pending = pending_by_hand(history)
     planned: dict[str, set[int]] = {}
@@ -85,11 +89,9 @@ def check_ready(history: History) -> None:
     with history.ledger.database.reading() as r:
         graph = history.ledger._catalog.graph(r)
         starts = {name: settled(r, name).start for name in graph.tables}
-        for name in graph.order:
-            if graph[name].kind == "view" and graph[name].patience is None:
-                wanted = _ready(r, graph, name, starts, pending, history.now)
-                if wanted != planned.get(name, set()):
-                    history.problems.append(f"{name}: ready is {sorted(planned.get(name, ()))}, not {sorted(wanted)}")
+        strict = [name for name in graph.order if graph[name].kind == "view" and graph[name].patience is None]
+        wanted = {name: _ready(r, graph, name, starts, pending, history.now) for name in strict}
+    check_deferred(history, wanted, planned)
 
 
 def _ready(
@@ -125,6 +127,15 @@ def check_due(history: History) -> None:
     different = history.ledger.audit()
     if different:
         history.problems.append(f"due is not what the formula says: {different}")
+    with history.ledger.database.reading() as r:
+        graph = history.ledger._catalog.graph(r)
+        for name in (n for n in graph.order if graph[n].kind == "view"):
+            slow, fast = Parts.single(*due_by_formula(r, graph, graph[name])), due_parts(r, graph, graph[name])
+            if fast != slow:
+                history.problems.append(f"{name}: in one pass {fast} is due, not {slow}")
+        found = [item for item in audit_report(r, graph).problems if item.kind != "mixed"]
+        if found and not different:
+            history.problems.append(f"the audit finds {found[0].message}")
 
 
 def check_end(history: History) -> None:
