@@ -74,7 +74,7 @@ class Project:
                 f"<artifactId>{name}</artifactId><version>1.0</version></project>"
             )
             lines.append(f"io.delta:{name}:1.0 {hashlib.sha256(content).hexdigest()}")
-        (self.root / "spark_jobs").mkdir()
+        (self.root / "spark_jobs").mkdir(exist_ok=True)
         (self.root / "spark_jobs/jars.txt").write_text("\n".join(lines) + "\n")
         (self.root / "spark_jobs/jars_object_store.txt").write_text(lines[0] + "\n")
 

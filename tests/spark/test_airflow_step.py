@@ -60,7 +60,17 @@ def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) 
     assert (again["parts"], again["reason"]) == (["2026-10-03T10:01"], "late rows in s[2026-10-03T10:01]")
 
 
-def test_a_query_that_fails_says_so_until_it_is_held_and_leaves_what_was_there(place: Place) -> None:
+def test_a_query_that_is_certain_to_fail_is_not_tried_again(place: Place) -> None:
+    place.load("a", (0, 1), (1, 0))
+    failed = place.run("inverse", parts="2026-10-03T10:01")
+    assert "DIVIDE_BY_ZERO" in failed["failed"]["2026-10-03T10:01"]
+    assert not failed["again"]
+
+
+def test_a_query_that_fails_says_so_until_it_is_held_and_leaves_what_was_there(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_jobs.step.run_step.is_certain", lambda _: False)
     place.land("a", (0, 1), (1, 2), (2, 4))
     place.load()
     place.run("inverse")
@@ -86,6 +96,7 @@ def test_a_query_that_fails_outside_of_the_key_is_tried_again_too(
 ) -> None:
     """A key is a hint: what the run computes besides it may fail as well, and so may a run without a key."""
     monkeypatch.setattr("partwise.ledger.ledger.BACKOFF", (600.0,))
+    monkeypatch.setattr("spark_jobs.step.run_step.is_certain", lambda _: False)
     by = {"by": {"dag": "inverse", "run": "r", "task": "inverse"}}
     place.load("a", (0, 1), (1, 0), (2, 4), (3, 1))
     failed = place.run("inverse", parts="2026-10-03T10:00", **by)

@@ -86,7 +86,7 @@ def test_a_wrong_query_names_the_tables(path: str) -> None:
 def test_the_first_row_costs_less_than_a_second_from_starting_python(path: str) -> None:
     script = (
         "import resource, sys; from partwise.storage.query import *\n"
-        f"print(query('SELECT * FROM t ORDER BY part', {{'t': Pin({path!r}, 2)}}).rows[0][2])\n"
+        f"print(query('SELECT * FROM t ORDER BY part', {{'t': PinnedTable({path!r}, 2)}}).rows[0][2])\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(used.ru_utime + used.ru_stime, *{'pyspark', 'pandas', 'airflow', 'sqlglot'} & sys.modules.keys())"
     )

@@ -115,7 +115,7 @@ def test_only_the_log_decides_a_race_that_the_check_did_not_see(path: str, monke
     staged = stage(slow, "slow", [(3, "c", 3.0)])
     monkeypatch.setattr("partwise.storage.log.exists_after", lambda *_: False)
     storage.barrier(storage.open_at(path), {"kind": "quick"})
-    with pytest.raises(storage.Conflict, match="somebody else"):
+    with pytest.raises(storage.Conflict, match="by another process"):
         storage.commit(slow, staged, (), {})
     assert [logged.entry for logged in storage.entries(path, 1)] == [{"kind": "quick"}]
 

@@ -27,7 +27,7 @@ class Taken:
         what, option, variable = USES[self.name]
         free = self.port + 1
         return (
-            f"Port {self.port}, wanted for {what}, is in use by another program. "
+            f"Port {self.port}, needed for {what}, is in use by another program. "
             f"Choose another one: `make run {variable}={free}`, or `partwise serve {option} {free}`."
         )
 
