@@ -10,7 +10,7 @@ SLOWEST = --durations=12 --durations-min=5
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # tests measure time and share the cores by themselves
-.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow lint coverage format bench pictures requirements clean distclean
+.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow mutations lint coverage format bench pictures requirements clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-airflow: setup
 # Clusters, kills and recovery, the whole product from start to stop: too long for every change.
 test-slow: setup ## the tests that `make test` leaves out, minutes each: clusters, kills, the whole product
 	@$(WITH_JAVA) $(PY) -m pytest -m slow
+
+mutations: setup ## breaks 30 rules one at a time and says which test notices
+	@$(PY) tools/mutations.py
 
 lint: setup ## format, rules, types, layers, the page's JavaScript
 	@$(PY) -m ruff format --check .

@@ -40,7 +40,8 @@ def _policy(rng: Random, published: bool) -> Refresh:
 
 def note_released(history: History, name: str) -> None:
     """A step is about to be pinned: what its plan names is released, and stays so until it is computed."""
-    if history.model.graph[name].refresh is not None:
+    table = history.model.graph.tables.get(name)  # another process may know a newer graph
+    if table is not None and table.refresh is not None:
         for step in history.ledger.plan(history.now).steps:
             if step.table == name:
                 history.released |= {(name, j) for j in range(step.parts.lo, step.parts.hi + 1)}

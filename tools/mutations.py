@@ -1,0 +1,290 @@
+"""Breaks rules that exactness rests on, one at a time, and says which test notices.
+
+    python tools/mutations.py            all of them, a few minutes
+    python tools/mutations.py keys lease those whose names contain one of these words
+
+Each runs in a copy of the tree. A rule that is broken without a test noticing is a hole in the tests: the exit code is 1
+then. The tests named are the quickest ones that look at the rule; none of them needs Spark.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("partwise", "spark_jobs", "plugins", "dags", "tests", "tools", "view_defs", "docs", "landing")
+FILES = ("pyproject.toml", "partwise.yaml", "README.md", "CHANGELOG.md", "Makefile")
+
+
+class Mutation(NamedTuple):
+    rule: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTATIONS = (
+    # -- what the relational tree says of a query
+    Mutation(
+        "keys of several parts hold together with the part",
+        "partwise/relation/keys.py",
+        '([] if one_part else ["part"])',
+        "[]",
+        "tests/relation",
+    ),
+    Mutation(
+        "UNION ALL has no key",
+        "partwise/relation/keys.py",
+        'if node.kind == "union all":\n        return []',
+        'if node.kind == "union all":\n        return kept',
+        "tests/relation",
+    ),
+    Mutation(
+        "a FULL JOIN by = has no key, since two rows can be NULL",
+        "partwise/relation/keys.py",
+        "or not all(e.null_safe for e in on)",
+        "",
+        "tests/relation",
+    ),
+    Mutation(
+        "ROLLUP and the like carry nothing",
+        "partwise/relation/carried.py",
+        "{} if node.sets else _replaced",
+        "_replaced",
+        "tests/relation",
+    ),
+    Mutation(
+        "a window carries only what partitions it",
+        "partwise/relation/carried.py",
+        "if all(e in over.by or refs(e) <= set(over.by) for _, over in node.items)",
+        "if node.items",
+        "tests/relation",
+    ),
+    Mutation(
+        "a WITH query that is used twice carries what both uses carry",
+        "partwise/relation/carried.py",
+        "{name: one[name] & other[name] for name in one.keys() & other.keys()}",
+        "one",
+        "tests/relation",
+    ),
+    Mutation(
+        "the side of a LEFT JOIN that may be NULL carries nothing",
+        "partwise/relation/carried.py",
+        "return [kept, _all_ways(kept, on)]",
+        "return [kept, _all_ways(wants, on)]",
+        "tests/relation",
+    ),
+    Mutation(
+        "sums of doubles are not merged",
+        "partwise/relation/delta.py",
+        "if is_summed_exactly(kind):",
+        "if True:",
+        "tests/relation",
+    ),
+    Mutation(
+        "a WITH query that is used twice is not merged",
+        "partwise/relation/delta.py",
+        "if (twice := _twice(tree)) is not None:",
+        "if (twice := None) is not None:",
+        "tests/relation",
+    ),
+    Mutation(
+        "outer, semi and anti joins are not merged",
+        "partwise/relation/delta.py",
+        'if isinstance(node, Join) and node.kind != "inner":',
+        'if isinstance(node, Join) and node.kind == "full":',
+        "tests/relation",
+    ),
+    Mutation(
+        "a negation takes rows back",
+        "partwise/relation/update_class.py",
+        'if kind == "ANTI":',
+        'if kind == "NEVER":',
+        "tests/compile/test_update_class.py",
+    ),
+    # -- what is due, and when
+    Mutation(
+        "INITIALIZE feeds the first part, UPDATE every later one",
+        "partwise/plan/reach.py",
+        "_feeds(view.inputs, table, changed).within(start + 1, FOREVER)",
+        "_feeds(view.inputs, table, changed).within(start + 2, FOREVER)",
+        "tests/plan tests/simulation/test_counter_examples.py",
+    ),
+    Mutation(
+        "a chain through a view's own parts is followed link by link",
+        "partwise/plan/reach.py",
+        "shortest = min((-r.hi.plus for r in references), default=FOREVER)",
+        "shortest = 1",
+        "tests/plan",
+    ),
+    Mutation(
+        "a refresh policy fires at last",
+        "partwise/plan/refresh.py",
+        "if now - waiting.oldest >= policy.within:",
+        "if now < waiting.oldest:",
+        "tests/plan/test_refresh.py",
+    ),
+    Mutation(
+        "a refresh by the clock waits for the next time after the change",
+        "partwise/plan/refresh.py",
+        "due = last >= waiting.oldest and (",
+        "due = (",
+        "tests/plan/test_refresh.py",
+    ),
+    Mutation(
+        "who waits longest goes first",
+        "partwise/plan/urgency.py",
+        "key=lambda step: step.since",
+        "key=lambda step: -step.since",
+        "tests/plan/test_urgency.py",
+    ),
+    # -- the ledger
+    Mutation(
+        "one writer at a time has the lease",
+        "partwise/ledger/write/leases.py",
+        "if other is not None and expires > w.now and other != dead:",
+        "if other is not None and other == dead:",
+        "tests/ledger/test_steps.py tests/ledger/test_reports.py",
+    ),
+    Mutation(
+        "a zombie's commit is refused by its fence",
+        "partwise/ledger/write/leases.py",
+        "if fence != held.fence:",
+        "if fence < held.fence:",
+        "tests/ledger/test_steps.py tests/ledger/test_reports.py tests/simulation/test_counter_examples.py",
+    ),
+    Mutation(
+        "what was requested stays requested when late rows come",
+        "partwise/ledger/runs.py",
+        'row.cause if row.cause.kind == "requested" else cause',
+        "cause",
+        "tests/ledger/test_runs.py",
+    ),
+    Mutation(
+        "a cause that came after the pin stays due",
+        "partwise/ledger/runs.py",
+        "if row.seq <= up_to]",
+        "]",
+        "tests/ledger/test_runs.py",
+    ),
+    Mutation(
+        "the ledger's time grows with its sequence",
+        "partwise/ledger/database.py",
+        "CASE WHEN at < :now THEN :now ELSE at + 0.000001 END",
+        ":now",
+        "tests/ledger/test_one_time.py tests/ledger/test_moment.py",
+    ),
+    # -- Delta tables
+    Mutation(
+        "a staged file that was cut off is refused",
+        "partwise/storage/table.py",
+        "if staged.size != file.size:",
+        "if staged.size > file.size:",
+        "tests/storage/test_table.py",
+    ),
+    Mutation(
+        "only live files are removed",
+        "partwise/storage/table.py",
+        "    if strange:\n",
+        "    if not handle.path:\n",
+        "tests/storage/test_table.py",
+    ),
+    Mutation(
+        "the log decides a race of two commits",
+        "partwise/storage/table.py",
+        "if log.commit_info(taken).get(log.ATTEMPT) != attempt:",
+        "if not attempt:",
+        "tests/storage/test_table.py",
+    ),
+    # -- SQL
+    Mutation(
+        "a reference that is rounded down twice is rounded by the product",
+        "partwise/sql/linear.py",
+        "left.over * right.plus",
+        "right.plus",
+        "tests/sql",
+    ),
+    Mutation(
+        "functions of the clock are refused",
+        "partwise/sql/determinism.py",
+        "if name in _CLOCK:",
+        "if name in ():",
+        "tests/sql tests/definitions/test_golden.py",
+    ),
+    Mutation(
+        "a subquery inside a join condition is not computed for many parts at once",
+        "partwise/compile/many_parts/joins.py",
+        'raise NotLiftable("a join condition contains a subquery that reads parts")',
+        "pass",
+        "tests/many_parts",
+    ),
+    Mutation(
+        "each joined row of pairs comes about once",
+        "partwise/compile/several/pairs.py",
+        'older = [f"{pane(s, part)} < {pane(newest, part)}" for s in query.streams[:new]]',
+        "older: list[str] = []",
+        "tests/compile/test_several_random.py",
+    ),
+    Mutation(
+        "pairs of many parts at once are near enough on both sides",
+        "partwise/compile/several/pairs.py",
+        "< {streams[a].panes(part)}",
+        "<= {streams[a].panes(part)}",
+        "tests/compile/test_several_random.py tests/compile/test_several_golden.py",
+    ),
+    Mutation(
+        "small parts are recomputed, whatever a repair would save",
+        "partwise/choose/repair.py",
+        "return read + WRITTEN * result <= FIXED",
+        "return read < 0",
+        "tests/choose",
+    ),
+)
+
+
+def main(words: list[str]) -> int:
+    chosen = [m for m in MUTATIONS if not words or any(word in m.rule for word in words)]
+    missed: list[str] = []
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "copy"
+        copy.mkdir()
+        for name in COPIED:
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+        for name in FILES:
+            shutil.copy(ROOT / name, copy / name)
+        for mutation in chosen:
+            test = noticed_by(copy, mutation)
+            print(f"{mutation.rule}\n    {test or 'NOBODY NOTICES'}", flush=True)
+            if test is None:
+                missed.append(mutation.rule)
+    print(f"\n{len(chosen) - len(missed)} of {len(chosen)} broken rules are noticed.")
+    return 1 if missed else 0
+
+
+def noticed_by(copy: Path, mutation: Mutation) -> str | None:
+    """The first test that fails with the rule broken; None if all pass."""
+    file = copy / mutation.file
+    text = file.read_text(encoding="utf-8")
+    if text.count(mutation.old) != 1:
+        raise SystemExit(f"{mutation.file}: {mutation.old!r} stands there {text.count(mutation.old)} times, not once")
+    file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    try:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        chosen = ["-m", "not spark and not airflow and not slow", *mutation.tests.split()]
+        done = subprocess.run([*command, *chosen], cwd=copy, capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{mutation.rule}: the tests do not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        return failed[0].split()[1] if failed else None
+    finally:
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
