@@ -72,6 +72,7 @@ def follow(computing: Computing, walk: Walk, first: int, until: float, most: int
         computing.remember(j, found.rows)
         if not pin.same(j, chain.add(j, found)):
             walk.changed(j)
+        computing.engine.passed("digested")
         progress.came(1)
         full = chain.is_full(computing.engine.small_rows) or len(chain.contents) >= most
         if full or time.monotonic() >= until:

@@ -73,7 +73,7 @@ KILLS = [
     *(Case("first", "sums", point) for point in (*EARLY, "made", "created", *LATER, *INSIDE)),
     *(Case("first", "total", point) for point in ("created", "staged", "ready", "committed")),
     *(Case("late", "sums", point) for point in (*EARLY, *LATER, *INSIDE)),
-    *(Case("late", "total", point) for point in ("adopted", "checked", "ready", "written", "recorded")),
+    *(Case("late", "total", point) for point in ("adopted", "digested", "staged", "ready", "written", "recorded")),
     # Of a new table the ledger is told first that it was made, then of its parts.
     *(Case("first", table, "recording", nth) for table in ("sums", "total") for nth in (1, 2)),
     Case("late", "sums", "recording"),
