@@ -142,9 +142,9 @@ def test_a_failing_query_is_recorded_where_it_stands(small: Workspace) -> None:
         1: [{"g": "g1", "q": -5}, {"g": "g2", "q": -10}],
         2: [],
     }
-    small.define(SMALL.replace("QUERY", "no_such_function(g) AS u"))
+    small.define(SMALL.replace("QUERY", "map_keys(g) AS u"))
     failed = {p: why for report in run_all(small.engine) for p, why in report.failed.items()}
-    assert all("UNRESOLVED_ROUTINE" in why and "all.yaml:10:16" in why for why in failed.values())
+    assert all("DATATYPE_MISMATCH" in why and "all.yaml:10:16" in why for why in failed.values())
     assert len(failed) == 3
 
 
