@@ -93,6 +93,8 @@ def _to_close(ledger: Ledger, workspace: Workspace, table: Source | Dimension, s
             return True  # held back, and accepted or checked in another way since
     if isinstance(table, Dimension):
         return False
-    opened = Parts.single(*(p for p, c in state.opened.items() if p not in state.existing and c.rows))
+    # Parts that their checks hold back wait for other rows, which are news by themselves.
+    waiting = (p for p, content in state.opened.items() if content.rows and p not in state.failing)
+    opened = Parts.single(*waiting) - state.existing
     closing = complete_parts(ledger, workspace, table, state, opened)
-    return bool(closing.parts or closing.left)
+    return bool(closing.parts - Parts.single(*state.failing)) or bool(closing.left)

@@ -61,7 +61,7 @@ def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_query_that_is_certain_to_fail_is_not_tried_again(place: Place) -> None:
-    place.load("a", (0, 1), (1, 0))
+    place.load("a", (0, 1), (1, 0), (2, 4))
     failed = place.run("inverse", parts="2026-10-03T10:01")
     assert "DIVIDE_BY_ZERO" in failed["failed"]["2026-10-03T10:01"]
     assert not failed["again"]

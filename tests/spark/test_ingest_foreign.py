@@ -127,7 +127,7 @@ def test_one_row_far_ahead_closes_nothing_and_waits(world: World) -> None:
     done = world.ingest()
     assert (done.rows, done.quarantined) == (3, 1)
     assert world.closed() == [0]
-    assert [why for why, _ in world.aside()] == ["further in the future than late.future (365 days)"]
+    assert [why for why, _ in world.aside()] == ["further in the future than late.future (1 day)"]
     world.check()
     owner.sql("DELETE FROM OTHER WHERE src = 'ahead'")
     assert world.ingest().refused == []
