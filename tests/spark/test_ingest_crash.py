@@ -73,11 +73,12 @@ def test_what_a_dead_ingest_staged_is_swept_by_a_later_one(world: World) -> None
     assert world.ingest().files == 1  # so soon it might belong to somebody who lives
     assert (table / left).exists()
     os.utime(note, (NOW - 7200, NOW - 7200))
-    assert world.ingest().files == 0
+    world.csv("c.csv", (42, "z", 1))  # with nothing to load nobody looks
+    assert world.ingest().files == 1
     assert not (table / left).exists()
     assert list((table / "_staged").iterdir()) == []
     world.check()
-    assert world.minutes() == [(10, "x", 1.0), (40, "x", 1.0), (41, "y", 1.0)]
+    assert world.minutes() == [(10, "x", 1.0), (40, "x", 1.0), (41, "y", 1.0), (42, "z", 1.0)]
 
 
 def test_a_zombie_that_committed_is_adopted_and_one_that_did_not_is_refused(world: World) -> None:

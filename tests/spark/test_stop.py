@@ -58,5 +58,7 @@ def test_a_run_stops_cleanly_and_goes_on_later(number: signal.Signals, driver: s
         "busy": {},
         "failed": {},
         "repaired": [],
+        "damaged": {},
+        "rebuilding": {},
     }
     assert json.loads(call("verify", "--json")) == {"checked": 12, "different": [], "stale": 0, "expired": 0}
