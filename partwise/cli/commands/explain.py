@@ -107,6 +107,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
             say(f"  for one late row: {item.repair}")
     if item.refresh:
         say(f"refresh: {item.refresh}")
+    if view.written.freshness is not None:
+        say(f"freshness: {duration_text(view.written.freshness)} behind at most; so is what it reads")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -217,6 +219,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         **_relation_json(item.relation),
         "repair": item.repair or None,
         "refresh": item.refresh or None,
+        "freshness": view.written.freshness,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),
