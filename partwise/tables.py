@@ -58,6 +58,7 @@ class Table:
     optional: tuple[str, ...] = ()
     checks: str = ""  # a mark of its checks; parts that failed are tried again when it changes
     refresh: Refresh | None = None  # when ready parts are computed; None: at once
+    freshness: float | None = None  # seconds that it may be behind; None: nobody said
 
     @property
     def self_references(self) -> tuple[Reference, ...]:
@@ -148,6 +149,17 @@ class Graph:
             # Helpers of a view are refreshed with it: the policy counts once.
             same = {other for other, _ in above if other in self.tables and self.tables[other].family == table.family}
             found[name] = max((late + (0.0 if other in same else own) for other, late in above), default=own)
+        return found
+
+    @cached_property
+    def allowed(self) -> Mapping[str, float]:
+        """Seconds that tables may be behind: their own `freshness`, or a shorter one of what is computed from them."""
+        found: dict[str, float] = {}
+        for name in reversed(self.order):
+            own = self.tables[name].freshness
+            below = [found[reader] for reader in self.consumers.get(name, ()) if reader in found]
+            if own is not None or below:
+                found[name] = min([*below, *([] if own is None else [own])])
         return found
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:

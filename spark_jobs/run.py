@@ -130,15 +130,18 @@ def _next_steps(
     tries: _Tries,
     scope: Mapping[str, Parts] | None,
 ) -> list[Step]:
-    """A step of each table that nobody works on, the longest waiting first; none of a table that others keep taking."""
-    return first_of_each(
+    """A step of each table that nobody works on, the most urgent first; none of a table that others keep taking."""
+    now = engine.now()
+    plan = engine.ledger.plan(now, _with_helpers(engine, only))
+    steps = (
         step
-        for step in engine.ledger.plan(engine.now(), _with_helpers(engine, only)).steps
+        for step in plan.steps
         if (scope is None or scope.get(step.table, Parts()).within(*step.parts))
         and step.table not in busy
         and not tries.hopeless(step.table)
         and step.table in engine.definitions.usable
     )
+    return first_of_each(steps, plan.allowed, now)
 
 
 def _with_helpers(engine: Engine, only: Collection[str] | None) -> Collection[str] | None:

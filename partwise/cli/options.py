@@ -36,6 +36,10 @@ def complete_sources(incomplete: str) -> list[str]:
     return _names(incomplete, "source")
 
 
+def complete_partitioned(incomplete: str) -> list[str]:
+    return _names(incomplete, "view", "source")
+
+
 WorkspaceOption = Annotated[
     str | None,
     typer.Option(

@@ -35,6 +35,7 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
         start=definition.start,
         repair=definition.written.repair,
         refresh=_refresh(definition, all_tables),
+        freshness=definition.written.freshness,
         patience=_patience(definition),
         helper_of=definition.helper_of,
         checks=checks,

@@ -13,7 +13,7 @@ from partwise.definitions.yaml.model import Document, RefreshRule, SourceDocumen
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
-from partwise.parts import BadTime, parse_moment, parse_part
+from partwise.parts import BadTime, lasting, parse_moment, parse_part
 from partwise.plan.refresh import Refresh, parse_clock
 from partwise.spelling import did_you_mean
 from partwise.sql.canonical import canonical_of
@@ -51,7 +51,7 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
     problems = list(_which_queries(document, node, report, without))
     checks, wrong = checks_of(document.checks, node, report, None)
     start, bad_start = (Start(), []) if "part" in without else _start(document, node, report)
-    problems += [*wrong, *bad_start]
+    problems += [*wrong, *bad_start, *_fresh_enough(document, node, report)]
     analyses: dict[str, Analysis] = {}
     statements: dict[str, Statement | None] = {"initialize": None, "update": None}
     for key, index in (("initialize", "i"), ("update", "j")):
@@ -79,6 +79,7 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
         repair=document.repair if isinstance(document.repair, str) else document.repair.when,
         repair_by="auto" if isinstance(document.repair, str) else document.repair.by,
         refresh=_refresh(document.refresh),
+        freshness=document.freshness,
         engine=document.engine,
         patience=document.patience,
         timeout=document.timeout,
@@ -140,6 +141,17 @@ def _refresh(rule: RefreshRule | None) -> Refresh | None:
         readers=rule.readers,
         new=rule.new,
     )
+
+
+def _fresh_enough(document: ViewDocument, node: YamlNode, report: Reporter) -> Iterator[Problem]:
+    """A policy that lets a view be further behind than it may be contradicts itself."""
+    policy = _refresh(document.refresh)
+    if policy is None or document.freshness is None or policy.longest <= document.freshness:
+        return
+    allowed, late = lasting(document.freshness), lasting(policy.longest)
+    message = f"freshness is {allowed}, but refresh may defer parts for {late}"
+    hint = f"write refresh: {{within: {allowed}, ...}}, or a freshness of {late} or more"
+    yield report(node.key("freshness") or node, "keys-exclude", message, hint)
 
 
 def _start(document: ViewDocument, node: YamlNode, report: Reporter) -> tuple[Start, list[Problem]]:

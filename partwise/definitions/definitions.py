@@ -134,6 +134,7 @@ class View:
     repair: Literal["automatic", "manual"] = "automatic"
     repair_by: Literal["auto", "recompute", "keys", "merge"] = "auto"
     refresh: Refresh | None = None
+    freshness: int | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

@@ -71,6 +71,7 @@ def to_json(table: Table) -> str:
             "optional": list(table.optional),
             "checks": table.checks,
             "refresh": None if table.refresh is None else table.refresh.to_json(),
+            **({} if table.freshness is None else {"freshness": table.freshness}),
         }
     )
 

@@ -12,6 +12,7 @@ from partwise.page.cells import Grid, WindowFacts, changes, paint, states_of
 from partwise.page.rows import RowGroup, groups
 from partwise.page.states import STATES, State, Word
 from partwise.parts import FOREVER, Parts, Range, part_text
+from partwise.plan.urgency import lags
 from partwise.tables import DIMENSION_PART, Table
 
 #: A repair is marked for so many seconds, unless another time is requested.
@@ -41,6 +42,7 @@ class Row:
     first_part: str | None
     last_part: str | None
     writer: str | None
+    late: float | None  # seconds past the deadline that its `freshness` sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def heat(
     few = [name for name, known in facts.items() if known.there and known.there.count <= queries.COUNTED]
     empty, repaired = queries.empty(r, shown, few), queries.repaired(r, shown, since)
     writers = queries.writers(r, snapshot.now)
-    ordered = groups(graph)
+    ordered, lag_of = groups(graph), lags(graph, snapshot.looks)
     rows = []
     for name in (name for group in ordered for name in group.tables):
         table, grid, known = graph[name], grids[name], facts[name]
@@ -112,6 +114,7 @@ def heat(
                 first_part=_text(table, run.lo) if (run := snapshot.facts.first_run(name)) else None,
                 last_part=_text(table, snapshot.facts.newest(name)),
                 writer=writers.get(name),
+                late=max(0.0, snapshot.now - lag.deadline) if (lag := lag_of.get(name)) else None,
             )
         )
     return Heat(

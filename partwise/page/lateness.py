@@ -1,20 +1,20 @@
-"""How late the rows of a source come: shares by delay, from the arrivals that the ledger keeps."""
+"""How late the rows of a source come: shares by delay, from the arrivals that the ledger keeps, corrected for exposure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
 from partwise.ledger.database import Reading
 from partwise.ledger.schema import arrival
+from partwise.sources.arrivals import arrivals_of
+from partwise.sources.expected import StillToCome
 from partwise.tables import Table
 
-#: Arrivals that are looked at, of the newest parts.
-LOOKED_AT = 5_000
 #: Upper bounds in seconds after the end of the part, with their words; the last one is open.
 BOUNDS = (
-    (0, "before its end"),
+    (0, "on time"),
     (60, "1 minute"),
     (300, "5 minutes"),
     (900, "15 minutes"),
@@ -24,22 +24,24 @@ BOUNDS = (
     (604800, "1 week"),
     (None, "longer"),
 )
-_ARRIVALS = (
-    select(arrival.c.part, arrival.c.at, arrival.c.rows, arrival.c.late)
-    .where(arrival.c.table == bindparam("t"))
-    .order_by(arrival.c.part.desc(), arrival.c.seq.desc())
-    .limit(LOOKED_AT)
+_COUNTED = select(func.sum(arrival.c.rows), func.sum(arrival.c.rows).filter(arrival.c.late)).where(
+    arrival.c.table == bindparam("t")
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Rows that came within this delay after the end of their part (and not within the one before)."""
+    """Rows that came within this delay after the end of their part (and not within the one before).
+
+    `rows` were counted, `share` is of all rows of a part once all have come. `deliveries` can be expected for a part that
+    is older than this. Of ages that no part has reached under watch, both are None.
+    """
 
     within: str
     seconds: int | None
     rows: int
-    share: float
+    share: float | None
+    deliveries: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +51,33 @@ class Lateness:
     source: str
     rows: int
     late: int
+    known: float  # seconds: nobody has seen parts at a greater age
     curve: tuple[Delay, ...]
 
 
-def lateness(r: Reading, source: Table) -> Lateness:
-    counts, total, late = [0] * len(BOUNDS), 0, 0
-    for part, at, rows, was_late in r.on.execute(_ARRIVALS, {"t": source.name}):
-        delay = at - (part + 1) * source.length
-        slot = next(n for n, (bound, _) in enumerate(BOUNDS) if bound is None or delay <= bound)
-        counts[slot] += rows
-        total += rows
-        late += rows if was_late else 0
-    curve = tuple(
-        Delay(words, bound, count, count / total if total else 0.0)
-        for (bound, words), count in zip(BOUNDS, counts, strict=True)
-    )
-    return Lateness(source.name, total, late, curve)
+def lateness(r: Reading, source: Table, horizon: float | None = None) -> Lateness:
+    """`horizon`: the age from which on rows are refused."""
+    rows, late = (int(n or 0) for n in r.on.execute(_COUNTED, {"t": source.name}).one())
+    seen = arrivals_of(r, source.name, source.length)
+    if seen is None:
+        return Lateness(source.name, rows, late, 0.0, ())
+    expected = StillToCome(seen, horizon)
+    behind = sum(each.rows for each in seen.behind)
+    curve, before = [], 1.0
+    for at, (bound, words) in enumerate(BOUNDS):
+        since = BOUNDS[at - 1][0] or 0
+        counted = sum(e.rows for e in seen.behind if since < e.age and (bound is None or e.age <= bound))
+        # A part watched for half of the time says nothing about the other half.
+        known = since <= expected.known and expected.usual is not None
+        after = (expected.share(bound) or 0.0) if bound is not None else 0.0
+        curve.append(
+            Delay(
+                words,
+                bound,
+                counted if at else rows - behind,
+                before - after if known else None,
+                expected.deliveries(bound) if known and bound is not None else None,
+            )
+        )
+        before = after
+    return Lateness(source.name, rows, late, expected.known, tuple(curve))

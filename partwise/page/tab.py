@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, select
 
 from partwise.cli.views.explained import explained
 from partwise.compile.program import Program, Runnable
+from partwise.definitions import Source
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records import checks
 from partwise.ledger.schema import part, step
@@ -115,11 +116,22 @@ def tab(snapshot: Snapshot, program: Program, table: Table, folder: Path | None 
         feeds=own.feeds if own else tuple(snapshot.graph.consumers.get(table.name, ())),
         parts=tuple(reversed(list(_parts(snapshot, table)))),
         steps=tuple(reversed([StepPoint(*row) for row in snapshot.r.on.execute(_STEPS, {"t": table.name})])),
-        lateness=tuple(lateness(snapshot.r, snapshot.graph[n]) for n in sources if snapshot.graph[n].kind == "source"),
+        lateness=tuple(
+            lateness(snapshot.r, snapshot.graph[n], _refused_after(program.tables.get(n)))
+            for n in sources
+            if snapshot.graph[n].kind == "source"
+        ),
         expectations=tuple(_expectation(check.name, check.severity) for check in written.checks) if written else (),
         checks=tuple(_checks(snapshot, table)),
         problem=None if written else f"The definition of {served} cannot be read now; see `partwise validate`.",
     )
+
+
+def _refused_after(source: object) -> float | None:
+    """The age from which on rows of a source are quarantined."""
+    if not isinstance(source, Source):
+        return None
+    return min((bound for bound in (source.late.accept, source.keep) if bound is not None), default=None)
 
 
 def _queries(view: Runnable) -> Iterator[TabQuery]:

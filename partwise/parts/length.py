@@ -43,6 +43,16 @@ def duration_text(length: int) -> str:
     return f"{length} second" + ("s" if length != 1 else "")
 
 
+def lasting(length: float) -> str:
+    """A length for people, in its two largest units: 4200 -> '1 hour 10 minutes'."""
+    said, left = [], int(length)
+    for unit in (DAY, HOUR, MINUTE, 1):
+        if count := left // unit:
+            said.append(duration_text(count * unit))
+            left -= count * unit
+    return " ".join(said[:2]) or "0 seconds"
+
+
 def index(moment: datetime, length: int) -> int:
     """The part that holds this time. A moment without a zone is UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

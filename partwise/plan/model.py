@@ -123,6 +123,7 @@ class Plan:
     later: Mapping[str, Parts] | None = None
     held: Mapping[str, Parts] = field(default_factory=dict)
     deferred: tuple[Deferred, ...] = ()
+    allowed: Mapping[str, float] = field(default_factory=dict, compare=False)  # seconds that tables may be behind
 
 
 #: The parts of a table between two indexes.

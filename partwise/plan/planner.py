@@ -250,7 +250,7 @@ def make_plan(graph: Graph, facts: Facts, now: float, only: Collection[str] | No
     held = {look.table.name: look.held for look in wanted if look.held}
     later = {name: parts for name, parts in later.items() if parts}
     deferred = [as_deferred(facts, look, now) for look in wanted if look.deferred]
-    return Plan(tuple(steps), tuple(blocked), tuple(manual), later, held, tuple(deferred))
+    return Plan(tuple(steps), tuple(blocked), tuple(manual), later, held, tuple(deferred), graph.allowed)
 
 
 def as_deferred(facts: Facts, look: Look, now: float) -> Deferred:

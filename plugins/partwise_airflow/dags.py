@@ -14,6 +14,7 @@ from airflow.sdk import DAG, IdentityMapper, Param, PartitionedAssetTimetable
 
 from partwise_airflow.announce import Announce
 from partwise_airflow.assets import ready
+from partwise_airflow.priority import before_deadlines, by_deadline
 from partwise_airflow.specs import SourceSpec, ViewSpec
 from partwise_airflow.tasks.sensor import RequiredParts
 from partwise_airflow.tasks.step import SparkLoad, SparkStep
@@ -50,7 +51,7 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], submit: Any = None
         catchup=False,
         tags=["partwise", "view", *spec.tags],
         max_active_runs=8,  # a run that waits counts as well, and must not keep others from starting
-        default_args={"owner": spec.owner, "weight_rule": LATER_FIRST},
+        default_args={"owner": spec.owner, **_urgency(spec)},
         params={
             "part": Param(
                 None,
@@ -77,6 +78,17 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], submit: Any = None
             last = step
         last >> _announce(spec)
     return dag
+
+
+def _urgency(spec: ViewSpec) -> dict[str, Any]:
+    """A run that began earlier has the earlier deadline, so that here, too, what was begun is finished first."""
+    return {"weight_rule": LATER_FIRST} if spec.freshness is None else by_deadline(spec.freshness)
+
+
+def _before_views(spec: SourceSpec) -> dict[str, Any]:
+    if spec.deadlines:
+        return before_deadlines(SOURCES_FIRST)
+    return {"weight_rule": LATER_FIRST, "priority_weight": SOURCES_FIRST}
 
 
 def _step(spec: ViewSpec, at: int, run: Callable[..., Any], submit: Any, **kwargs: Any) -> Any:
@@ -113,7 +125,7 @@ def source_dag(raw: dict[str, Any], *, run: Callable[..., Any], look: Callable[[
         catchup=False,
         tags=["partwise", spec.kind, *spec.tags],
         max_active_runs=1,
-        default_args={"owner": spec.owner, "weight_rule": LATER_FIRST, "priority_weight": SOURCES_FIRST},
+        default_args={"owner": spec.owner, **_before_views(spec)},
     ) as dag:
         load = SparkLoad(
             task_id="load",

@@ -18,6 +18,7 @@ from partwise.compile.program import Program, Runnable
 from partwise.definitions import Dimension, Problem, Source, View
 from partwise.definitions.yaml.text import document_at
 from partwise.parts import duration_text
+from partwise.plan.urgency import USUAL
 from partwise.tables import Graph, Input
 from partwise.workspace import Workspace
 from partwise_airflow.specs import SourceSpec, TableSpec, ViewSpec
@@ -63,6 +64,7 @@ raise BadDefinition({text})
 def render(workspace: Workspace) -> dict[str, str]:
     """File names with their contents. Never raises for what stands in a definition; LedgerProblem, though."""
     definitions = _definitions(workspace)
+    urgent = {"deadlines": True} if definitions.graph().allowed else {}
     graph, where = definitions.graph(), str(workspace.folder.absolute())
     texts = _texts(definitions)
     found: dict[str, str] = {}
@@ -76,7 +78,9 @@ def render(workspace: Workspace) -> dict[str, str]:
             found[f"{name}.py"] = _stub(f"view {name}", file, _VIEW, spec)
         else:
             kind = "source" if isinstance(table, Source) else "dimension"
-            found[f"{name}.py"] = _stub(f"{kind} {name}", file, _SOURCE, _source(where, kind, table, written))
+            found[f"{name}.py"] = _stub(
+                f"{kind} {name}", file, _SOURCE, _source(where, kind, table, written, bool(urgent))
+            )
     found |= dict(_broken(workspace, definitions))
     depth = _depth(graph)
     tables = [name for name in graph.order if graph[name].helper_of is None and graph[name].kind == "view"]
@@ -85,8 +89,8 @@ def render(workspace: Workspace) -> dict[str, str]:
     limits = {view.name: view.written.timeout for view in views if view.written.timeout}
     backfill = {"workspace": where, "depth": depth, "tables": tables, "submit": submitted, "timeouts": limits}
     for module, name, own in (
-        ("reconcile", "reconcile_dag", {"workspace": where}),
-        ("backfill", "backfill_dag", backfill),
+        ("reconcile", "reconcile_dag", {"workspace": where, **urgent}),
+        ("backfill", "backfill_dag", {**backfill, **urgent}),
         ("upkeep", "upkeep_dag", {"workspace": where}),
     ):
         text = _UPKEEP.format(module=module, name=name, spec=_literal(own))
@@ -149,6 +153,7 @@ def _view(where: str, definitions: Program, graph: Graph, view: View, written: s
         tags=view.tags,
         engine=engine,
         timeout=view.timeout,
+        freshness=graph.allowed.get(view.name, USUAL) if graph.allowed else None,
     )
 
 
@@ -177,7 +182,7 @@ def _general(item: Input) -> str:
     return f"`{item.table}` (all of it)" if item.reference is None else f"`{item.table}{item.reference.text()}`"
 
 
-def _source(where: str, kind: str, table: Source | Dimension, written: str) -> SourceSpec:
+def _source(where: str, kind: str, table: Source | Dimension, written: str, urgent: bool) -> SourceSpec:
     origin = ", ".join(f"`{pattern}`" for pattern in table.files) or f"the Delta table `{table.delta}`"
     told = [f"### {table.name}", table.description or "", f"Loaded from {origin}."]
     if isinstance(table, Source):
@@ -192,6 +197,7 @@ def _source(where: str, kind: str, table: Source | Dimension, written: str) -> S
         owner=table.owner or "partwise",
         tags=table.tags,
         poll=POLL if table.poll is None else table.poll or None,
+        deadlines=urgent or None,
     )
 
 

@@ -30,9 +30,10 @@ class ViewSpec:
     tags: tuple[str, ...]
     engine: str
     timeout: int | None
+    freshness: float | None = None  # seconds that it may be behind; None: no view of the workspace has a deadline
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return _without_none(asdict(self), "freshness")
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> ViewSpec:
@@ -52,10 +53,16 @@ class SourceSpec:
     owner: str
     tags: tuple[str, ...]
     poll: int | None
+    deadlines: bool | None = None  # whether views have deadlines: then it comes before all of them
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return _without_none(asdict(self), "deadlines")
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> SourceSpec:
         return cls(**{**raw, "tags": tuple(raw["tags"])})
+
+
+def _without_none(raw: dict[str, Any], key: str) -> dict[str, Any]:
+    """Stubs that do not have this say nothing of it: another text would be another version of the DAG."""
+    return {name: value for name, value in raw.items() if name != key or value is not None}

@@ -305,3 +305,44 @@ def test_every_table_of_a_backfill_has_the_timeout_of_its_view(workspace: Path) 
 
 def test_a_task_of_a_backfill_that_dies_is_tried_again(workspace: Path) -> None:
     assert all(task.retries > 0 for task in parsed(workspace, "partwise_backfill").tasks)
+
+
+def test_with_freshness_the_earliest_deadline_comes_first(workspace: Path) -> None:
+    """What a view with a deadline reads has the same one; others an hour; what brings data still comes before all."""
+    from partwise_airflow.priority import TOP, weight
+
+    before = stubs(workspace)
+    file = next(f for f in (workspace / "view_defs").rglob("*.yaml") if "view: b\n" in f.read_text())
+    file.write_text(file.read_text().replace("view: b\n", "view: b\nfreshness: 5 minutes\n"))
+    own = {}
+    for name in ("a", "b", "w"):
+        for task in parsed(workspace, name).tasks:
+            assert task.weight_rule == "partwise_airflow.priority.EarliestDeadline"
+            own[name] = task.priority_weight
+    assert own == {"a": TOP - 300, "b": TOP - 300, "w": TOP - 3600}
+    at = "asset_triggered__2026-10-03T10:{:02}:00.123+00:00_x1"
+    early, late = weight(own["w"], at.format(0), 0), weight(own["b"], at.format(56), 0)
+    assert early < weight(own["b"], at.format(54), 0)
+    assert early > late  # whoever has waited for long enough comes first
+    assert 0 < late < 2**30
+    for name in ("m", "partwise_reconcile"):
+        for task in parsed(workspace, name).tasks:
+            assert (task.weight_rule, task.priority_weight > TOP) == ("absolute", True)
+    assert parsed(workspace, "partwise_backfill").get_task("compute_1").priority_weight == TOP - 3600
+    assert all("'freshness'" not in text and "'deadlines'" not in text for text in before.values())
+
+
+def test_airflow_knows_the_strategy_and_serialises_it(workspace: Path) -> None:
+    from airflow.plugins_manager import get_priority_weight_strategy_plugins
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    from partwise_airflow.plugin import PartwisePlugin
+    from partwise_airflow.priority import EarliestDeadline
+
+    assert PartwisePlugin.priority_weight_strategies == [EarliestDeadline]
+    if "partwise_airflow.priority.EarliestDeadline" not in get_priority_weight_strategy_plugins():
+        pytest.skip("the plugin is not installed as an entry point here")
+    file = next(f for f in (workspace / "view_defs").rglob("*.yaml") if "view: b\n" in f.read_text())
+    file.write_text(file.read_text().replace("view: b\n", "view: b\nfreshness: 5 minutes\n"))
+    again = DagSerialization.from_dict(DagSerialization.to_dict(parsed(workspace, "b")))
+    assert isinstance(again.get_task("b").weight_rule, EarliestDeadline)

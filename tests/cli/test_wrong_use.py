@@ -16,7 +16,7 @@ from tests.cli.conftest import Run
         ("plan measurements", "measurements is a source, not a view"),
         ("status measurments", "There is no table measurments; did you mean measurements?"),
         ("why xyz 2026-10-03T10:05", "There is no table xyz; there are high_loss, "),
-        ("explain nodes", "nodes is a dimension, not a view"),
+        ("explain nodes", "nodes is a dimension, not a view or source"),
         ("close total_loss 2026-10-03T10:05", "total_loss is a view, not a source; there is measurements."),
         ("close measurements 10:05", "'10:05' is not a time; write for example 2026-10-03"),
         ("close measurements 2026-10-03T10:05:30", "the part that holds it is 2026-10-03T10:05"),

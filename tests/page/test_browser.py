@@ -217,7 +217,7 @@ def test_links_lead_to_a_part_a_range_and_a_view(open_page: Open) -> None:
     expect(page.locator("#lineage [data-table=final]")).to_be_visible()
     page = open_page(query="?dag=worst")
     expect(page.locator("#table h2")).to_contain_text("worst")
-    expect(page.locator("#table .delays")).to_contain_text("before its end")
+    expect(page.locator("#table .delays")).to_contain_text("on time")
     assert page.locator(".label").evaluate_all("all => all.map((each) => each.dataset.table)") == [
         "measurements",
         "worst",

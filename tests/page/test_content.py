@@ -141,9 +141,11 @@ def test_the_lateness_curve_is_of_rows_by_delay_after_the_end_of_their_part() ->
     with made.snapshot() as snapshot:
         found = lateness(snapshot.r, snapshot.graph["measurements"])
     shares = {delay.within: delay.rows for delay in found.curve if delay.rows}
-    assert shares == {"before its end": 339, "6 hours": 50}
+    assert shares == {"on time": 339, "6 hours": 50}
     assert found.late == 50
-    assert sum(delay.share for delay in found.curve) == pytest.approx(1)
+    assert sum(delay.share for delay in found.curve if delay.share is not None) == pytest.approx(1)
+    unseen = [delay.within for delay in found.curve if delay.share is None]
+    assert unseen == ["1 day", "1 week", "longer"]  # the oldest part is less than six hours old
 
 
 def test_a_preview_says_what_is_recomputed_and_what_may_follow() -> None:

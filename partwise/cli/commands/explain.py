@@ -1,23 +1,27 @@
-"""Show a definition as it runs: generated helpers and SQL, what part j requires, what it feeds."""
+"""Show a definition as it runs: generated helpers and SQL, what part j requires, what it feeds; of a source its arrivals."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partwise.cli.open_workspace import definitions_of, part_of, snapshot_of, table_of, workspace_of
-from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.options import JsonOption, WorkspaceOption, complete_partitioned
 from partwise.cli.views.explained import Explained, explained
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say
 from partwise.compile.program import Runnable
 from partwise.compile.relations import Relation
+from partwise.definitions import Source
 from partwise.parts import duration_text, part_text
+
+if TYPE_CHECKING:
+    from partwise.ledger.read.snapshot import Snapshot
 
 
 def command(
-    view: Annotated[str, typer.Argument(metavar="VIEW", autocompletion=complete_views)],
+    view: Annotated[str, typer.Argument(metavar="VIEW", autocompletion=complete_partitioned)],
     part: Annotated[str | None, typer.Option(metavar="PART", help="Use this part as the example.")] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show the SQL for special cases and for many parts, too.")
@@ -30,11 +34,15 @@ def command(
     Also the query as a tree, with its key, which columns each reference carries, and which repairs of stale parts are
     exact.
 
+    Of a source: deliveries and rows still to come by the age of a part, and which `close.delay`, `late.accept` and `keep` they
+    speak for, with what each would cost.
+
     \b
     Example:
       partwise explain high_loss
       partwise explain high_loss --all
       partwise explain loss_by_region --part 2026-10-03T10:05
+      partwise explain measurements
     """
     from partwise.choose.settled import settled
     from partwise.ledger.records.strategies import settlements
@@ -43,7 +51,10 @@ def command(
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
         definitions = settled(definitions, settlements(snapshot.r))
-        table = table_of(snapshot.graph, definitions, view, "view")
+        table = table_of(snapshot.graph, definitions, view, "view", "source")
+        if isinstance(source := definitions.tables.get(table.name), Source):
+            _source(snapshot, source, json)
+            return
         j = None if part is None else part_of(part, table)
         found = explained(snapshot, definitions, table.name, j, time.time())
     if json:
@@ -51,6 +62,16 @@ def command(
         return
     for item in found:
         _show(item, everything, where.settings.timezone)
+
+
+def _source(snapshot: Snapshot, source: Source, json: bool) -> None:
+    from partwise.cli.views.explained_source import explained_source, show, source_json
+
+    found = explained_source(snapshot, source)
+    if json:
+        as_json({"views": [], "sources": [source_json(found)]})
+    else:
+        show(found)
 
 
 def _show(item: Explained, everything: bool, zone: str) -> None:
@@ -86,6 +107,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
             say(f"  for one late row: {item.repair}")
     if item.refresh:
         say(f"refresh: {item.refresh}")
+    if view.written.freshness is not None:
+        say(f"freshness: {duration_text(view.written.freshness)} behind at most; so is what it reads")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -196,6 +219,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         **_relation_json(item.relation),
         "repair": item.repair or None,
         "refresh": item.refresh or None,
+        "freshness": view.written.freshness,
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

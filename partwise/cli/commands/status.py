@@ -10,6 +10,7 @@ import typer
 from partwise.cli.open_workspace import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.stop import wrong_use
+from partwise.cli.views.freshness import freshness_json, late_lines
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
 from partwise.cli.views.part_state import too_early
@@ -93,7 +94,7 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
     if json:
         tables = [
             _table_json(row)
-            | {"next": _next_json(snapshot, row.table)}
+            | {"next": _next_json(snapshot, row.table), "freshness": freshness_json(row, snapshot.now)}
             | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
             for row in shown
         ]
@@ -110,6 +111,8 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
         say(f"{name} is being made again, {plural(count, 'part')} left; `partwise rebuild {name}` goes on.", "yellow")
     for line in running_lines(snapshot, zone):
         say(line, "bold")
+    for line in late_lines(everything, snapshot.now, zone):
+        say(line, "yellow")
     for note in _notes(everything):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):

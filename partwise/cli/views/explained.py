@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from partwise.compile.program import CompiledView, Program, Runnable
 from partwise.definitions import View
-from partwise.parts import FOREVER, Parts, duration_text, part_text
+from partwise.parts import FOREVER, Parts, lasting, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
 from partwise.tables import Graph, Input
@@ -150,8 +150,8 @@ def _refresh(graph: Graph, name: str) -> str:
     path = _slowest_path(graph, name)
     if not path:
         return ""
-    total = f"at most {_lasting(sum(late for _, late in path))} behind"
-    said = f"{total}: {', '.join(f'{each} {_lasting(late)}' for each, late in path)}" if len(path) > 1 else total
+    total = f"at most {lasting(sum(late for _, late in path))} behind"
+    said = f"{total}: {', '.join(f'{each} {lasting(late)}' for each, late in path)}" if len(path) > 1 else total
     return said if policy is None else f"{refresh.text(policy)}; {said}"
 
 
@@ -166,16 +166,6 @@ def _slowest_path(graph: Graph, name: str) -> list[tuple[str, float]]:
             found.append((table.family, table.refresh.longest))
         at = max(above, key=lambda other: graph.behind[other], default=None)
     return found[::-1]
-
-
-def _lasting(seconds: float) -> str:
-    """`1 hour 10 minutes`."""
-    said, left = [], int(seconds)
-    for unit in (86400, 3600, 60, 1):
-        if count := left // unit:
-            said.append(duration_text(unit * count))
-            left -= unit * count
-    return " ".join(said[:2])
 
 
 def _many(view: Runnable, reads_itself: bool) -> str:

@@ -360,6 +360,12 @@ class ViewDocument(_Strict):
         "that wait for it are deferred. See [refresh](../refresh.md).",
         examples=[{"every": "1 hour", "rows": 100000}],
     )
+    freshness: Duration | None = Field(
+        None,
+        description="How far behind it may be: what is most urgent is computed first, here and in what it reads. "
+        "`partwise status` names views that are further behind. See [freshness](../freshness.md).",
+        examples=["5 minutes"],
+    )
     engine: Literal["connect", "submit"] | None = Field(
         None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."
     )

@@ -21,6 +21,7 @@ from partwise.plan.model import Deferred, parts_of_due
 from partwise.plan.planner import as_deferred
 from partwise.plan.reach import FAR, first_part
 from partwise.plan.refresh import Refreshed
+from partwise.plan.urgency import Lag, lags
 from partwise.tables import Table
 
 _HAVE = select(have.c.table, func.sum(have.c.hi - have.c.lo + 1), func.min(have.c.lo), func.max(have.c.hi)).group_by(
@@ -86,6 +87,7 @@ class TableStatus:
     expired: int  # parts that were removed because they are not kept any longer
     mixed: int  # parts computed while inputs were not up to date, and not repaired since
     could_start: int | None  # a view: the earlier first part that its inputs would allow by now
+    lag: Lag | None = None  # of views with `freshness`: what is due for them, and by when
     could_go_on: int | None = None  # a view that began far before the rows and cannot get to them: where they are
 
 
@@ -129,6 +131,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
     known = {row.table: row for row in r.on.execute(_CATALOG)}
     late = {row[0]: int(row[1]) for row in r.on.execute(_LATE)}
     blends = mixed_counts(r)
+    late_views = lags(snapshot.graph, snapshot.looks)
     aside = {name: sum(counts.values()) for name, counts in quarantine_counts(r).items()}
     found = []
     for name in snapshot.graph.order:
@@ -162,6 +165,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 expired=_expired(snapshot, table),
                 mixed=blends.get(name, 0),
                 could_start=_could_start(snapshot, table),
+                lag=late_views.get(name),
                 could_go_on=could_go_on(snapshot, table),
             )
         )

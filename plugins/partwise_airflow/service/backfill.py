@@ -24,10 +24,12 @@ from partwise.ledger.records.backfills import Backfill, BackfillOver, Overlaps, 
 from partwise.ledger.write.lease_holding import is_dead
 from partwise.parts import FOREVER, Parts
 from partwise.plan.next import parts_text
+from partwise.plan.urgency import USUAL
 from partwise.tables import Graph
 from partwise_airflow.dags import LONGEST_STEP, START
 from partwise_airflow.driver import wait_for_driver
 from partwise_airflow.place import ledger_at
+from partwise_airflow.priority import by_deadline
 from partwise_airflow.tasks.step import CONNECT, POOL, RETRIES, by, let_go, passed
 
 DAG_ID = "partwise_backfill"
@@ -223,7 +225,7 @@ def backfill_dag(spec: dict[str, Any], *, run: Any, submit: Any = None) -> DAG:
         start_date=START,
         catchup=False,
         tags=["partwise"],
-        default_args={"owner": "partwise"},
+        default_args={"owner": "partwise", **(by_deadline(USUAL) if spec.get("deadlines") else {})},
         params={
             "table": Param(tables[0] if tables else "", type="string", enum=tables or [""], title="View"),
             "range": Param(

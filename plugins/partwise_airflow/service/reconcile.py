@@ -21,6 +21,7 @@ from partwise.reconcile import free_dead
 from partwise_airflow.assets import emit
 from partwise_airflow.dags import RECONCILE_FIRST, SENSOR, START
 from partwise_airflow.place import ledger_at
+from partwise_airflow.priority import before_deadlines
 
 DAG_ID = "partwise_reconcile"
 
@@ -81,6 +82,6 @@ def reconcile_dag(spec: dict[str, Any], **_: Any) -> DAG:
             task_id="reconcile",
             workspace=spec["workspace"],
             execution_timeout=timedelta(minutes=5),
-            priority_weight=RECONCILE_FIRST,
+            **(before_deadlines(RECONCILE_FIRST) if spec.get("deadlines") else {"priority_weight": RECONCILE_FIRST}),
         )
     return dag

@@ -1,7 +1,7 @@
 // The heat-map: which rows are shown, where cells are, and how people move in it.
 import { byId, make, replace, say } from "./dom.js";
 import { drawAxis, drawCells, readColours, ROW, runAt, runs, wordOf } from "./paint.js";
-import { length, local, plural, utc } from "./time.js";
+import { duration, length, local, plural, utc } from "./time.js";
 
 const TROUBLE = ["failed", "blocked", "stale", "manual", "deferred", "missing", "building"];
 
@@ -86,6 +86,7 @@ export class HeatMap {
         : make("span.fold"),
       make("button.name", { onclick: () => this.wanted.table(row.table) }, row.table),
       row.writer ? make("span.writer", { title: `being written by ${row.writer}` }) : null,
+      row.late ? make("span.late", { title: `${duration(row.late)} past its deadline: see its freshness` }, "late") : null,
       trouble.length
         ? make("span.count", { "data-state": trouble[0], title: this.summary(row) }, `${row.counts[trouble[0]].toLocaleString()} ${trouble[0]}`)
         : null,

@@ -74,18 +74,25 @@ function changes({ parts, more, table, since }, wanted) {
   ];
 }
 
+// Shares are of the rows of a part when all have come; ages that no part has reached yet have none.
 function lateness(source) {
-  if (!source.rows) return null;
-  const most = Math.max(...source.curve.map((delay) => delay.share));
+  if (!source.rows || !source.curve.length) return null;
+  const shown = source.curve.filter((delay) => delay.rows || delay.seconds === 0);
+  const most = Math.max(...shown.map((delay) => delay.share ?? 0));
   return [
     make("h3", {}, `How late rows of ${source.source} come`),
-    make("table.delays", {}, source.curve.filter((delay) => delay.rows || delay.seconds === 0).map((delay) => make("tr", {},
+    make("table.delays", {}, shown.map((delay) => make("tr", {},
       make("td", {}, delay.seconds === 0 ? delay.within : `within ${delay.within}`.replace("within longer", "later")),
-      make("td.barcell", {}, make("span.bar", { style: `width:${(100 * delay.share) / (most || 1)}%` })),
-      make("td.number", {}, `${(100 * delay.share).toFixed(delay.share < 0.1 ? 1 : 0)} %`),
-      make("td.number.quiet", {}, delay.rows.toLocaleString())))),
-    make("p.quiet", {}, `${plural(source.late, "row")} of ${source.rows.toLocaleString()} came for parts that existed already.`),
+      make("td.barcell", {}, make("span.bar", { style: `width:${(100 * (delay.share ?? 0)) / (most || 1)}%` })),
+      make("td.number", {}, delay.share === null ? "?" : `${(100 * delay.share).toFixed(delay.share < 0.1 ? 1 : 0)} %`),
+      make("td.number.quiet", { title: toCome(delay) }, delay.rows.toLocaleString())))),
+    make("p.quiet", {}, `${plural(source.late, "row")} of ${source.rows.toLocaleString()} came for parts that existed already. `,
+      prose(`\`partwise explain ${source.source}\` says what is still to come.`)),
   ];
+}
+
+function toCome(delay) {
+  return delay.deliveries === null ? "" : `${delay.deliveries.toPrecision(2)} deliveries for each part come later than that`;
 }
 
 function checks(found) {
