@@ -53,7 +53,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Interval:
     """`largest_unknown`: how much one key that is neither sampled nor exact may move the value."""
 
     value: float
@@ -73,7 +73,7 @@ class NoEstimate:
     largest: float | None = None
 
 
-def estimate(formula: Formula, totals: Totals, ratio: float, confidence: float = 0.95) -> Estimate | NoEstimate:
+def estimate(formula: Formula, totals: Totals, ratio: float, confidence: float = 0.95) -> Interval | NoEstimate:
     """The value of a formula over fresh totals. `ratio` is the share of keys in the sample, above 0 and at most 1."""
     fresh = [b + e + s / ratio for b, e, s in zip(totals.base, totals.exact, totals.sampled, strict=True)]
     found = evaluate(formula, fresh)
@@ -95,7 +95,7 @@ def estimate(formula: Formula, totals: Totals, ratio: float, confidence: float =
         return NoEstimate("large-key", totals.differing, largest)
     half = student(confidence, totals.differing - 1) * math.sqrt((1 - ratio) / ratio**2 * squares)
     half += _rounding(found, fresh)
-    return Estimate(found.value, found.value - half, found.value + half, totals.differing, largest)
+    return Interval(found.value, found.value - half, found.value + half, totals.differing, largest)
 
 
 def ratio_for(half: float, wanted: float, ratio: float) -> float:
@@ -113,9 +113,9 @@ def student(confidence: float, degrees: int) -> float:
     return z + first / n + second / n**2 + third / n**3
 
 
-def _known(found: Valued, fresh: Sequence[float], differing: int) -> Estimate:
+def _known(found: Valued, fresh: Sequence[float], differing: int) -> Interval:
     slack = _rounding(found, fresh)
-    return Estimate(found.value, found.value - slack, found.value + slack, differing, 0.0, exact=True)
+    return Interval(found.value, found.value - slack, found.value + slack, differing, 0.0, exact=True)
 
 
 def _largest(found: Valued, totals: Totals, needed: frozenset[int]) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from partwise.estimate.formula import Formula, TotalAt, average, evaluate
-from partwise.estimate.interval import Estimate, NoEstimate, Totals, estimate, student
+from partwise.estimate.interval import Interval, NoEstimate, Totals, estimate, student
 
 KEYS, TRIALS, RATIO = 6_000, 1_200, 0.05
 SUM, COUNT, AVERAGE = TotalAt(0), TotalAt(1), average(0, 1)
@@ -53,7 +53,7 @@ def population(kind: str, seed: int, stale: int = 1, missing: int = 1) -> Popula
 
 def answers(
     found: Population, formula: Formula, keep: int, seed: int, trials: int = TRIALS, where: np.ndarray | None = None
-) -> tuple[float, list[Estimate | NoEstimate]]:
+) -> tuple[float, list[Interval | NoEstimate]]:
     """The truth, and what each of many samples says."""
     random = np.random.default_rng(seed)
     inside = np.ones(KEYS, bool) if where is None else where
@@ -88,9 +88,9 @@ def answers(
     return right.value, made
 
 
-def covered(truth: float, made: list[Estimate | NoEstimate]) -> tuple[float, float]:
+def covered(truth: float, made: list[Interval | NoEstimate]) -> tuple[float, float]:
     """The share of answers that cover, and the share of cells that are answered."""
-    given = [e for e in made if isinstance(e, Estimate)]
+    given = [e for e in made if isinstance(e, Interval)]
     return sum(e.low <= truth <= e.high for e in given) / max(1, len(given)), len(given) / len(made)
 
 
@@ -114,7 +114,7 @@ def test_groups_cover_as_well(kind: str) -> None:
     hits = cells = 0
     for group in range(2):
         truth, made = answers(found, SUM, 300, group, where=np.arange(KEYS) % 2 == group)
-        given = [e for e in made if isinstance(e, Estimate)]
+        given = [e for e in made if isinstance(e, Interval)]
         cells += len(given)
         hits += sum(e.low <= truth <= e.high for e in given)
     assert cells > TRIALS

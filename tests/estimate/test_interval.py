@@ -7,7 +7,7 @@ import math
 import pytest
 
 from partwise.estimate.formula import Number, Operation, SquareRoot, TotalAt, average, evaluate, used, variance
-from partwise.estimate.interval import Estimate, NoEstimate, Totals, estimate, ratio_for, student
+from partwise.estimate.interval import Interval, NoEstimate, Totals, estimate, ratio_for, student
 
 
 def totals(
@@ -23,7 +23,7 @@ def totals(
 
 def test_a_sum_to_the_number() -> None:
     found = estimate(TotalAt(0), totals(), 0.1)
-    assert isinstance(found, Estimate)
+    assert isinstance(found, Interval)
     assert found.value == 1000 + 50 + 40 / 0.1
     half = student(0.95, 39) * math.sqrt(0.9 / 0.01 * 100)
     assert found.high - found.value == pytest.approx(half)
@@ -34,7 +34,7 @@ def test_a_sum_to_the_number() -> None:
 
 def test_a_whole_sample_is_exact() -> None:
     found = estimate(TotalAt(0), totals(differing=3, largest=None), 1.0)
-    assert isinstance(found, Estimate)
+    assert isinstance(found, Interval)
     assert found.exact
     assert found.value == 1090
     assert found.high - found.low < 1e-8
@@ -42,7 +42,7 @@ def test_a_whole_sample_is_exact() -> None:
 
 def test_where_no_key_is_unknown_the_value_is_exact() -> None:
     found = estimate(TotalAt(0), totals(sampled=0, squares=0, largest=0.0, differing=0), 0.1)
-    assert isinstance(found, Estimate)
+    assert isinstance(found, Interval)
     assert found.exact
     assert found.value == 1050
 
@@ -64,7 +64,7 @@ def test_what_is_refused(given: Totals, why: str) -> None:
 
 
 def test_the_rule_is_three_times_the_square() -> None:
-    assert isinstance(estimate(TotalAt(0), totals(squares=12.0, largest=2.0), 0.1), Estimate)
+    assert isinstance(estimate(TotalAt(0), totals(squares=12.0, largest=2.0), 0.1), Interval)
 
 
 def test_a_division_by_zero_is_undefined() -> None:
