@@ -40,7 +40,7 @@ class Totals:
     `base` is the published content (and stand-ins for missing parts), `exact` and `sampled` are sums of d, `products`
     the sums of d_a * d_b over sampled keys. `largest` bounds |d| of keys that are not exact, in each part that is
     estimated (None: there is no bound). `differing` counts sampled keys of which some d that matters here is not 0.
-    `coupled` are pairs of a sum and the count of its rows, of which one is 0 where the other is.
+    `coupled` are pairs of a sum and a count of rows, of which the sum is 0 where the count is.
     """
 
     base: tuple[float, ...]
@@ -126,8 +126,10 @@ def _largest(found: Valued, totals: Totals, needed: frozenset[int]) -> float | N
         return None
     moves = {at: [slope * b if b else 0.0 for b in bounds[at] or ()] for at, slope in slopes.items()}
     most = sum(sum(each) for each in moves.values())
+    seen: set[int] = set()
     for a, b in totals.coupled:
-        if a in moves and b in moves and found.gradient[a] * found.gradient[b] < 0:
+        if a in moves and b in moves and found.gradient[a] * found.gradient[b] < 0 and not seen & {a, b}:
+            seen |= {a, b}
             # A row moves an average by its distance from it: between -average and largest - average.
             one_row = [at for at, rows in enumerate(bounds[b] or ()) if rows == 1]
             most -= sum(min(moves[a][at], moves[b][at]) for at in one_row)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +118,13 @@ def test_the_ratio_that_it_would_take() -> None:
     assert ratio_for(10.0, 10.0, 0.1) == pytest.approx(0.1)
     needed = ratio_for(10.0, 5.0, 0.1)
     assert math.sqrt((1 - needed) / needed) == pytest.approx(math.sqrt(0.9 / 0.1) / 2)
+
+
+def test_the_worked_example_of_the_docs() -> None:
+    given = Totals((1_000_000.0,), (50_000.0,), (4_000.0,), ((800_000.0,),), ((516.0,),), 40)
+    found = estimate(TotalAt(0), given, 0.1)
+    assert isinstance(found, Interval)
+    page = (Path(__file__).parents[2] / "docs/fresh_answers.md").read_text()
+    for number in (found.value, found.low, found.high, found.high - found.value):
+        assert f"{number:,.0f}" in page
+    assert isinstance(estimate(TotalAt(0), replace(given, largest=((517.0,),)), 0.1), NoEstimate)
