@@ -34,7 +34,7 @@ def confidence_of(text: str) -> float:
         found = float(written)
     except ValueError:
         found = 0.0
-    found = found / 100 if found > 1 or text.strip().endswith("%") else found
+    found = round(found / 100 if found > 1 or text.strip().endswith("%") else found, 9)
     if not 0.5 <= found <= 0.999:
         raise wrong_use(f"--confidence: '{text}' is not between 50 and 99.9; the usual one is 95.")
     return found
