@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from partwise.cli.as_of import as_of, tell_sequence
 from partwise.cli.open_workspace import definitions_of, ledger_of
 from partwise.cli.stop import WRONG_USE, Stop, wrong_use
-from partwise.cli.views.fresh import fresh_json, show_fresh
+from partwise.cli.views.fresh_shown import fresh_json, show_fresh
 from partwise.cli.views.show import as_json, moment_text
 
 if TYPE_CHECKING:

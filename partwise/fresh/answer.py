@@ -11,7 +11,7 @@ from partwise.compile.program import Sampled
 from partwise.estimate.formula import Formula, evaluate
 from partwise.estimate.interval import FEWEST, Interval, NoEstimate, Totals, estimate, ratio_for
 from partwise.fresh.bounds import Sizes, largest
-from partwise.fresh.question import Question
+from partwise.fresh.question import FreshQuestion
 from partwise.fresh.states import PartStates
 from partwise.fresh.totals import Added, Group, Sums
 from partwise.parts import Parts
@@ -68,7 +68,7 @@ class FreshAnswer:
 class Deciding:
     """What every cell is decided by. `within`: how wide an interval may be, as a share of its value."""
 
-    question: Question
+    question: FreshQuestion
     sampled: Sampled
     states: PartStates
     length: int

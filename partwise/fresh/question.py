@@ -35,7 +35,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Question:
+class FreshQuestion:
     """`parts`: the conditions that choose parts, `keys`: values of the key that WHERE lists, as text, if it does."""
 
     view: str
@@ -57,7 +57,7 @@ def view_of(sql: str) -> str:
     return _table(_select(sql)).name
 
 
-def ask(sql: str, key: Sequence[tuple[str, str]]) -> Question:
+def ask(sql: str, key: Sequence[tuple[str, str]]) -> FreshQuestion:
     """`key` are the sampled columns of the view with their types. Raises Refused."""
     select = _select(sql)
     table = _table(select)
@@ -84,7 +84,7 @@ def ask(sql: str, key: Sequence[tuple[str, str]]) -> Question:
         list(condition.flatten()) if isinstance(condition, exp.And) else [condition] if condition is not None else []
     )
     conjuncts = [c.unnest() for c in conjuncts]
-    return Question(
+    return FreshQuestion(
         view=table.name,
         alias=table.alias_or_name,
         groups=tuple(shown),

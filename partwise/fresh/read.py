@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from partwise.compile.program import CompiledView, Program, Sampled
 from partwise.compile.sample.hashing import hash_of, threshold
 from partwise.fresh.answer import Deciding, FreshAnswer, FreshCell, FreshRow
-from partwise.fresh.question import Question, ask, view_of
+from partwise.fresh.question import FreshQuestion, ask, view_of
 from partwise.fresh.refused import Refused
 from partwise.fresh.states import PartStates, states_of, with_stand_ins
 from partwise.fresh.totals import Adding, chosen_parts, names_of
@@ -146,7 +146,7 @@ def _exact(connection: DuckDBPyConnection, deciding: Deciding, rows: str) -> Fre
     return FreshAnswer(question.view, tuple(made), deciding.states, deciding.confidence, sampled.ratio)
 
 
-def _run(connection: DuckDBPyConnection, question: Question, rows: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+def _run(connection: DuckDBPyConnection, question: FreshQuestion, rows: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """As DuckDB computes it: groups with their results."""
     groups = [text for _, text in question.groups]
     by = f" GROUP BY {', '.join(groups)}" if groups else ""

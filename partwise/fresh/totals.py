@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from partwise.compile.program import Sampled
 from partwise.estimate.formula import used
 from partwise.fresh.bounds import Sizes, column_bound, columns_in
-from partwise.fresh.question import Question
+from partwise.fresh.question import FreshQuestion
 from partwise.fresh.states import PartStates
 from partwise.parts import Parts
 
@@ -50,7 +50,7 @@ class Added:
 
 class Adding:
     def __init__(
-        self, connection: DuckDBPyConnection, question: Question, sampled: Sampled, states: PartStates, length: int
+        self, connection: DuckDBPyConnection, question: FreshQuestion, sampled: Sampled, states: PartStates, length: int
     ) -> None:
         self.on, self.question, self.sampled, self.states, self.length = connection, question, sampled, states, length
         self.columns = [str(row[0]) for row in connection.execute(f"DESCRIBE {_name(question.view)}").fetchall()]
@@ -239,7 +239,7 @@ class Adding:
         return int(found[0]) if found else 0
 
 
-def chosen_parts(connection: DuckDBPyConnection, question: Question, parts: Parts, length: int) -> Parts:
+def chosen_parts(connection: DuckDBPyConnection, question: FreshQuestion, parts: Parts, length: int) -> Parts:
     """Those that the conditions on time leave."""
     if not question.parts or not parts:
         return parts
