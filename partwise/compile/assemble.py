@@ -32,6 +32,7 @@ def assemble(reading: DefinitionsReading) -> Program:
         except Exception as why:
             reading.problems.append(entry.report(entry.node, "internal", fault(why), FAULT_HINT))
     reading.problems += _bad_repairs(reading, compiling)
+    reading.problems += _sampled(reading, compiling)
     unique = {(*p.order, p.hint): p for p in reading.problems}
     problems = tuple(sorted(unique.values(), key=lambda p: p.order))
     written = {definition.name: definition for definition in tables.values()}
@@ -58,6 +59,38 @@ def _bad_repairs(reading: DefinitionsReading, compiling: _Compiling) -> list[Pro
         if isinstance(table, Runnable) and (why := bad_repair(relations, table)):
             at = entry.node.walk(("repair", "by"))[1]
             found.append(entry.report(at, "bad-repair", why, "use auto, which takes what is exact, or recompute"))
+    return found
+
+
+def _sampled(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:
+    """Adds the helpers of samples to the views that ask for one; what stands in the way."""
+    wanted = {
+        entry.definition.name: entry
+        for entry in reading.entries
+        if isinstance(entry.definition, View) and entry.definition.sample is not None
+    }
+    if not wanted:
+        return []
+    from partwise.compile.relations import Relations
+    from partwise.compile.sample.generate import NotSampled, basis, with_sample
+
+    broken = reading.broken()
+    written = {definition.name: definition for definition in compiling.tables.values()}
+    program = Program(Definitions(written, (), broken), dict(compiling.views))
+    relations, found = Relations(program), []
+    for name, entry in wanted.items():
+        made = compiling.views.get(name)
+        if made is None or name not in program.usable:
+            continue
+        try:
+            made = with_sample(made, relations.of(basis(made)), compiling.tables)
+        except NotSampled as why:
+            at = entry.node.walk(("sample", why.key))[1] if why.key else entry.node.key("sample") or entry.node
+            found.append(entry.report(at, "bad-sample", str(why), why.hint))
+            continue
+        helpers = {helper.name.lower(): helper for way in made.alternatives for helper in way.helpers}
+        found += [_taken(helper, compiling.tables[n]) for n, helper in helpers.items() if n in compiling.tables]
+        compiling.views[name] = made
     return found
 
 

@@ -28,6 +28,9 @@ class Runnable:
     does (engine, repair, patience, timeout), but it has no checks and no retention of its own. `optional`,
     `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are as in
     `partwise.compile.model.GeneratedView`; plain SQL has none of them.
+
+    A helper `beside` its view is not read by it: a sample. It is always repaired at once, whatever the view waits for,
+    and it is kept as long as the view.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Runnable:
     unique_by: tuple[str, ...] = ()
     single_pass: str | None = None
     sketches: tuple[str, ...] = ()
+    beside: bool = False
 
     @property
     def helper_of(self) -> str | None:
@@ -68,7 +72,7 @@ class Runnable:
 
     @property
     def keep(self) -> int | None:
-        return None if self.helper_of else self.written.keep
+        return None if self.helper_of and not self.beside else self.written.keep
 
 
 #: Whatever has a table in the warehouse.
@@ -88,6 +92,24 @@ class Alternative:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """What readers of a sample have to know: its tables, by which columns (with types) keys are hashed, how many.
+
+    `unique`: a key has one row in a part at most. `sized` are columns of which `sizes` bounds what a key can hold.
+    """
+
+    sample: str
+    was: str
+    sizes: str | None
+    key: tuple[tuple[str, str], ...]
+    ratio: float
+    keep: int
+    exact: tuple[str, ...]
+    unique: bool
+    sized: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledView:
     """Every way to run a view, each strategy once.
@@ -105,6 +127,7 @@ class CompiledView:
     mark: str = ""
     columns: tuple[str, ...] | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    sampled: Sampled | None = None
 
     @property
     def name(self) -> str:

@@ -33,9 +33,10 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
         inputs=inputs,
         initial=initial,
         start=definition.start,
-        repair=definition.written.repair,
-        refresh=_refresh(definition, all_tables),
         freshness=definition.written.freshness,
+        # What stands beside a view is there to be fresh while the view waits.
+        repair="automatic" if definition.beside else definition.written.repair,
+        refresh=None if definition.beside else _refresh(definition, all_tables),
         patience=_patience(definition),
         helper_of=definition.helper_of,
         checks=checks,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
-from partwise.definitions.definitions import Definition, Statement, View
+from partwise.definitions.definitions import Definition, Sample, Statement, View
 from partwise.definitions.problems import Problem
-from partwise.definitions.yaml.model import Document, RefreshRule, SourceDocument, ViewDocument
+from partwise.definitions.yaml.model import Document, RefreshRule, SampleRule, SourceDocument, ViewDocument
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
@@ -80,6 +80,7 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
         repair_by="auto" if isinstance(document.repair, str) else document.repair.by,
         refresh=_refresh(document.refresh),
         freshness=document.freshness,
+        sample=_sample(document.sample),
         engine=document.engine,
         patience=document.patience,
         timeout=document.timeout,
@@ -152,6 +153,24 @@ def _fresh_enough(document: ViewDocument, node: YamlNode, report: Reporter) -> I
     message = f"freshness is {allowed}, but refresh may defer parts for {late}"
     hint = f"write refresh: {{within: {allowed}, ...}}, or a freshness of {late} or more"
     yield report(node.key("freshness") or node, "keys-exclude", message, hint)
+
+
+def _sample(rule: float | SampleRule | None) -> Sample | None:
+    if rule is None:
+        return None
+    if not isinstance(rule, SampleRule):
+        return Sample(rule)
+    key = () if rule.key is None else (rule.key,) if isinstance(rule.key, str) else tuple(rule.key)
+    largest = rule.outliers
+    return Sample(
+        ratio=rule.ratio,
+        key=key,
+        outliers=None if largest is None else largest.column,
+        keep=0 if largest is None else largest.keep,
+        exact=tuple(dict.fromkeys(map(str, rule.exact))),
+        stand_in=rule.stand_in if isinstance(rule.stand_in, str) else "ago",
+        ago=None if isinstance(rule.stand_in, str) else rule.stand_in.ago,
+    )
 
 
 def _start(document: ViewDocument, node: YamlNode, report: Reporter) -> tuple[Start, list[Problem]]:

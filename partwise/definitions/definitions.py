@@ -115,6 +115,21 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """Of a view's keys, for fresh answers. No `key`: found from the query. `keep` keys are exact, the largest by
+    `outliers`, and those listed in `exact`. A missing part is compared with the newest built one (`last`), with that of
+    `ago` seconds before, or with none."""
+
+    ratio: float
+    key: tuple[str, ...] = ()
+    outliers: str | None = None
+    keep: int = 0
+    exact: tuple[str, ...] = ()
+    stand_in: Literal["last", "ago", "none"] = "last"
+    ago: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A table computed here: either `update` (with or without `initialize`), or a `query` that is compiled to them."""
 
@@ -135,6 +150,7 @@ class View:
     repair_by: Literal["auto", "recompute", "keys", "merge"] = "auto"
     refresh: Refresh | None = None
     freshness: int | None = None
+    sample: Sample | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

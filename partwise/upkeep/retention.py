@@ -40,11 +40,20 @@ def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: 
             found[name] = Wanted(_by_age(newest, table.keep, table.part), f"keep: {duration_text(table.keep)}")
     late = _changeable(graph, definitions, known)
     for name in reversed(graph.order):
-        if graph[name].helper_of is not None and name not in found and known.newest(name) is not None:
+        if (
+            _is_read_by_its_view(definitions.get(name), graph[name])
+            and name not in found
+            and known.newest(name) is not None
+        ):
             floor = _by_readers(graph, graph[name], known, found, late)
             if floor > -FOREVER:
                 found[name] = Wanted(floor, f"no part of {graph[name].helper_of} that may still change reads it")
     return found
+
+
+def _is_read_by_its_view(definition: ProgramTable | None, table: Table) -> bool:
+    """A helper that is there for its view alone. Samples beside it serve queries, as long as the view has the part."""
+    return table.helper_of is not None and not (isinstance(definition, Runnable) and definition.beside)
 
 
 def _by_age(newest: int, keep: int, length: int) -> int:

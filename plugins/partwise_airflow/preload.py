@@ -40,6 +40,7 @@ TASKS = (
     "airflow.sdk.execution_time.timeout",
     "airflow.providers.common.io.version_compat",
     "partwise.compile.assemble",
+    "partwise.compile.sample.generate",
     "partwise.compile.table",
     "partwise.compile.translate",
     "partwise.definitions.reading",

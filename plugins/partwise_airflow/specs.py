@@ -19,7 +19,8 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """`tables` are the generated helpers in the order of computing, and at last the view itself."""
+    """`tables` are the view and its generated helpers in the order of computing: those that it reads before it, those
+    that read it (of the same length) after it."""
 
     name: str
     tables: tuple[TableSpec, ...]

@@ -46,6 +46,13 @@ def command(
             help="As of the newest moment at which nothing was stale that the query may read; =wait waits for one.",
         ),
     ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="As after a refresh: estimated from the sample of a view, with intervals.")
+    ] = False,
+    confidence: Annotated[str, typer.Option(metavar="PERCENT", help="Of the intervals of --fresh.")] = "95",
+    within: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="With --fresh: no wider intervals than this, for example 1%.")
+    ] = None,
     engine: Annotated[EngineName, typer.Option(help="DuckDB needs no JVM.")] = EngineName.duckdb,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
@@ -59,16 +66,29 @@ def command(
     One moment of the ledger is not always one of the sources: while late rows make their way, a view may be behind what
     it reads. With --settled every part that the query may read is exactly what the sources of that moment give.
 
+    With --fresh the answer is what the view would give if it were refreshed now, estimated from its sample (`sample:` in
+    its definition) with an interval, or exact where nothing is stale. See docs/fresh_answers.md.
+
     \b
     Example:
       partwise query "SELECT * FROM high_loss WHERE part_timestamp = '2026-10-03T10:05'"
       partwise query "SELECT count(*) FROM measurements" --as-of '2 hours'
       partwise query "SELECT count(*) FROM measurements" --as-of @118
       partwise query "SELECT * FROM high_loss WHERE part_timestamp >= '2026-10-03T10:00'" --settled
+      partwise query --fresh "SELECT region, SUM(revenue) FROM revenue GROUP BY region" --within 1%
     """
     if not sql.strip():
         raise wrong_use('SQL is empty; for example: partwise query "SELECT * FROM high_loss"')
     where = workspace_of(workspace)
+    if fresh:
+        from partwise.cli.fresh import answer_fresh
+
+        if moment is not None or settled is not None or csv or engine is not EngineName.duckdb:
+            raise wrong_use("--fresh is about now, by DuckDB: leave out --as-of, --settled, --csv and --engine.")
+        answer_fresh(where, sql, confidence, within, json)
+        return
+    if within is not None:
+        raise wrong_use("--within is about intervals: it goes with --fresh.")
     found, at, notes = _answer(where, sql, moment, engine, settled)
     tell_sequence(at, *notes)
     if json:

@@ -139,7 +139,7 @@ def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | Non
     """
     counting = replace(engine, definitions=engine.definitions.choosing({view.name: Choice(shape.counted, "")}))
     graph, found = counting.definitions.graph(), 0
-    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name]
+    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name and not h.beside]
     helpers = [h for h in helpers if h.initialize is None or shape.counted == "last"]
     with engine.ledger.database.reading() as r:
         pane = _newest_pane(r, shape)

@@ -31,6 +31,7 @@ def test_an_answer_says_its_sequence_and_can_be_had_again(run: Run, small: Small
     again = run("query", COUNT, "--json", "--as-of", f"@{now['sequence']}")
     assert (again.json, sequence(again.err)) == (first.json, now["sequence"])
     by_time = [run("query", COUNT, "--json", "--as-of", now["at"]) for _ in range(2)]
+    assert by_time[0].code == 0, by_time[0].err
     assert by_time[0].json == by_time[1].json
     assert read(COUNT, sequence=now["sequence"]).rows == [tuple(row.values()) for row in first.json]
     assert read(COUNT).sequence == small.ledger.current("a").version or read(COUNT).sequence > now["sequence"]

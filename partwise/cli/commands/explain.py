@@ -11,7 +11,7 @@ from partwise.cli.open_workspace import definitions_of, part_of, snapshot_of, ta
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_partitioned
 from partwise.cli.views.explained import Explained, explained
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say
-from partwise.compile.program import Runnable
+from partwise.compile.program import Runnable, Sampled
 from partwise.compile.relations import Relation
 from partwise.definitions import Source
 from partwise.parts import duration_text, part_text
@@ -109,6 +109,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"refresh: {item.refresh}")
     if view.written.freshness is not None:
         say(f"freshness: {duration_text(view.written.freshness)} behind at most; so is what it reads")
+    if item.sampled is not None:
+        say(f"sample: {_sample_text(item.sampled, view)}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -174,6 +176,29 @@ def _code(title: str, text: str) -> None:
         say(f"    {line}", "cyan")
 
 
+def _sample_text(found: Sampled, view: Runnable) -> str:
+    """`5 % of keys by customer, the 100 largest by amount exactly; bounded: revenue`."""
+    said = f"{100 * found.ratio:.4g} % of keys by {', '.join(column for column, _ in found.key)}"
+    rule = view.written.sample
+    if found.keep and rule is not None:
+        said += f", the {found.keep:,} largest by {rule.outliers} exactly"
+    if found.exact:
+        said += f", always {', '.join(found.exact)}"
+    return f"{said}; sums can be answered of {', '.join(found.sized) or 'no column'}"
+
+
+def _sample_json(found: Sampled | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "ratio": found.ratio,
+        "key": [column for column, _ in found.key],
+        "keep": found.keep,
+        "exact": list(found.exact),
+        "sums": list(found.sized),
+    }
+
+
 def _settled(item: Explained) -> dict[str, Any] | None:
     found = item.settled
     if found is None:
@@ -220,6 +245,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "repair": item.repair or None,
         "refresh": item.refresh or None,
         "freshness": view.written.freshness,
+        "sample": _sample_json(item.sampled),
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

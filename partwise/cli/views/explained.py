@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from partwise.compile.program import CompiledView, Program, Runnable
+from partwise.compile.program import CompiledView, Program, Runnable, Sampled
 from partwise.definitions import View
 from partwise.parts import FOREVER, Parts, lasting, part_text
 from partwise.plan.next import needs_of, parts_text
@@ -49,6 +49,7 @@ class Explained:
     updates: Classified | None = None  # of the view as its author wrote it
     relation: Relation | None = None
     repair: str = ""  # what would be chosen for one late row, and why
+    sampled: Sampled | None = None
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
@@ -68,7 +69,9 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             item = _explain(snapshot, view, part, now, answer if each == served else None, updates)
             relation = relations.of(view)
             chosen = _repair(snapshot, view, relation, item.example)
-            found.append(replace(item, relation=relation, repair=chosen))
+            compiled = program.views.get(each)
+            sampled = compiled.sampled if compiled is not None else None
+            found.append(replace(item, relation=relation, repair=chosen, sampled=sampled))
     return found
 
 

@@ -77,6 +77,17 @@ _SHARE_SCHEMA = {
 Share = Annotated[float, BeforeValidator(_share), WithJsonSchema(_SHARE_SCHEMA)]
 
 
+def _ratio(value: object) -> float:
+    """Of less no sample says anything, and of more a refresh costs hardly more."""
+    found = _share(value)
+    if not 0.001 <= found <= 0.5:
+        raise PydanticCustomError("wrong-value", "expected 0.1 % to 50 %, found {found}", {"found": value})
+    return found
+
+
+Ratio = Annotated[float, BeforeValidator(_ratio), WithJsonSchema({**_SHARE_SCHEMA, "examples": ["5 %"]})]
+
+
 def _every(value: object) -> int | str:
     """A length of time, or a time of day, which stays as it is written."""
     if isinstance(value, str) and " at " in value:
@@ -203,6 +214,44 @@ class RefreshRule(_Strict):
     )
 
 
+class OutliersRule(_Strict):
+    """Keys that are kept exactly, because a sample says nothing about the largest ones."""
+
+    column: str = Field(
+        description="A column of numbers, of the view or of what it reads: the size of a key is its sum."
+    )
+    keep: Annotated[int, Field(ge=1, le=100_000)] = Field(100, description="How many of the largest keys.")
+
+
+class StandInRule(_Strict):
+    """Which part a missing one is compared with."""
+
+    ago: Duration = Field(description="The part of so long before: `7 days`.")
+
+
+class SampleRule(_Strict):
+    """A sample of a view's keys, kept fresh for `partwise query --fresh`."""
+
+    ratio: Ratio = Field("5 %", validate_default=True, description="The share of keys, 0.1 % to 50 %.")
+    key: Annotated[Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")], Discriminator(_shape)] | None = (
+        Field(
+            None,
+            description="The column, or columns, of the view by which rows are sampled. Default: found from the query.",
+        )
+    )
+    outliers: OutliersRule | None = Field(
+        None, description="`{column: amount, keep: 100}`: the largest keys of each part, which are kept exactly."
+    )
+    exact: list[str | int] = Field(default_factory=list, description="Keys that are always exact.")
+    stand_in: Annotated[
+        Annotated[Literal["last", "none"], Tag("text")] | Annotated[StandInRule, Tag("map")], Discriminator(_shape)
+    ] = Field(
+        "last",
+        description="What a missing part is compared with: the `last` built one, that of `{ago: 7 days}`, or `none`.",
+    )
+
+
+_Sample = Annotated[Annotated[Ratio, Tag("text")] | Annotated[SampleRule, Tag("map")], Discriminator(_shape)]
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
 _Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
 _Repair = Annotated[
@@ -366,6 +415,12 @@ class ViewDocument(_Strict):
         "`partwise status` names views that are further behind. See [freshness](../freshness.md).",
         examples=["5 minutes"],
     )
+    sample: _Sample | None = Field(
+        None,
+        description="A sample of its keys that is always fresh: `5 %`, or a map. `partwise query --fresh` answers from it "
+        "between refreshes. See [fresh answers](../fresh_answers.md).",
+        examples=[{"ratio": "5 %", "key": "customer", "outliers": {"column": "amount", "keep": 100}}],
+    )
     engine: Literal["connect", "submit"] | None = Field(
         None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."
     )
@@ -399,4 +454,5 @@ INNER: dict[str, type[BaseModel]] = {
     "late": LateRule,
     "refresh": RefreshRule,
     "repair": RepairRule,
+    "sample": SampleRule,
 }

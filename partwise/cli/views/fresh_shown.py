@@ -1,0 +1,158 @@
+"""A fresh answer as people and programs read it."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from partwise.cli.views.show import moment_json, table
+from partwise.parts import Parts, part_text
+
+if TYPE_CHECKING:
+    from partwise.fresh.answer import FreshAnswer, FreshCell, RefusedCell
+
+_WIDE = 24  # characters of a plot
+
+
+def fresh_json(found: FreshAnswer, length: int, seq: int, at: float) -> dict[str, Any]:
+    states = found.states
+    sampled, exact, differing = found.keys
+    return {
+        "view": found.view,
+        "as_of": moment_json(at),
+        "sequence": seq,
+        "confidence": found.confidence,
+        "ratio": found.ratio,
+        "parts": {
+            "clean": states.clean.count,
+            "stale": _parts(states.stale, length),
+            "missing": _parts(states.missing, length),
+            "stand_in": {
+                part_text(p, length): part_text(s, length) for p, s in states.stand_ins.items() if p in states.missing
+            },
+            "beyond": _parts(states.beyond, length),
+        },
+        "keys": {"sampled": sampled, "exact": exact, "differing": differing},
+        "rows": [
+            {
+                "group": {name: _plain(value) for name, value in row.group.items()},
+                "cells": {name: _cell(cell) for name, cell in row.cells.items()},
+            }
+            for row in found.rows
+        ],
+        "unseen_groups": None if found.unseen is None or not states.dirty else {"keys_each_at_most": found.unseen},
+        "refused": [refused_json(each) for each in found.refused],
+    }
+
+
+def refused_json(each: RefusedCell) -> dict[str, Any]:
+    return {
+        "column": each.column,
+        "group": {name: _plain(value) for name, value in each.group.items()},
+        "code": each.code,
+        "message": each.message,
+        "hint": each.hint,
+    }
+
+
+def _cell(cell: FreshCell) -> dict[str, Any]:
+    return {
+        "published": _plain(cell.published),
+        "estimate": _plain(cell.estimate),
+        "low": _plain(cell.low),
+        "high": _plain(cell.high),
+        "method": cell.method,
+        "differing": cell.differing,
+        "largest_unknown": _plain(cell.largest_unknown),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, int | str | bool):
+        return value
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime | date) else str(value)
+
+
+def _parts(parts: Parts, length: int) -> list[str]:
+    return [part_text(p, length) for p in parts]
+
+
+def show_fresh(found: FreshAnswer, length: int, when: str) -> None:
+    """Value ± half of the interval, what is published, and where both lie in a small plot."""
+    rows: list[list[str]] = []
+    groups = list(found.rows[0].group) if found.rows else []
+    columns = list(found.rows[0].cells) if found.rows else []
+    plotted = any(c.method not in (None, "exact") for row in found.rows for c in row.cells.values())
+    for column in columns:
+        cells = [row.cells[column] for row in found.rows]
+        ends = [_number(x) for c in cells for x in (c.low, c.high, c.published)]
+        span = [x for x in ends if x is not None]
+        for row, cell in zip(found.rows, cells, strict=True):
+            line = [*(_text(value) for value in row.group.values()), column, _value(cell, found.confidence)]
+            line += [_text(cell.published), *([_plot(cell, min(span), max(span)) if span else ""] if plotted else [])]
+            rows.append(line)
+    table([*groups, "result", "fresh", "published", *([""] if plotted else [])], rows)
+    for each in found.refused:
+        group = ", ".join(f"{name} {_text(value)}" for name, value in each.group.items())
+        print(f"{group + ': ' if group else ''}{each.message}.\n  {each.hint[0].upper() + each.hint[1:]}.")
+    print(_summary(found, length, when))
+
+
+def _summary(found: FreshAnswer, length: int, when: str) -> str:
+    states = found.states
+    if not states.dirty:
+        said = f"Exact: nothing of {states.clean.count:,} parts is stale. Fresh as of {when}."
+    else:
+        counts = [f"{n.count:,} {word}" for n, word in ((states.stale, "stale"), (states.missing, "missing")) if n]
+        said = f"Fresh as of {when}: {' + '.join(counts)} of {(states.clean | states.dirty).count:,} parts, "
+        said += f"{100 * found.ratio:.3g} % of keys."
+    if states.beyond:
+        first = part_text(states.beyond.first, length)
+        said += f" Not in it, because an input is missing: {states.beyond.count:,} parts from {first} on."
+    return said
+
+
+def _value(cell: FreshCell, confidence: float) -> str:
+    if cell.method is None:
+        return "refused"
+    if cell.method == "exact" or cell.estimate is None:
+        return _text(cell.estimate)
+    half = cell.high - cell.estimate
+    return f"{_text(cell.estimate)} ± {_text(half)} ({100 * confidence:.4g} %)"
+
+
+def _plot(cell: FreshCell, least: float, most: float) -> str:
+    """The interval with its value (●) and what is published (○)."""
+    low, high, value, was = (_number(x) for x in (cell.low, cell.high, cell.estimate, cell.published))
+    line = [" "] * _WIDE
+
+    def place(x: float) -> int:
+        return round((x - least) / (most - least) * (_WIDE - 1)) if most > least else _WIDE // 2
+
+    if low is not None and high is not None and value is not None:
+        for at in range(place(low), place(high) + 1):
+            line[at] = "─"
+        line[place(low)], line[place(high)], line[place(value)] = "├", "┤", "●"
+    if was is not None and line[place(was)] != "●":
+        line[place(was)] = "○"
+    return "".join(line)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,140 @@
+"""A sampled view in DuckDB without a workspace: published, fresh and sampled rows, made by the rules of the helpers."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from partwise.compile.program import Sampled
+from partwise.compile.sample.hashing import hash_of, threshold
+from partwise.fresh.answer import Deciding, FreshAnswer
+from partwise.fresh.question import ask
+from partwise.fresh.states import PartStates
+from partwise.fresh.totals import Adding
+from partwise.parts import Parts
+
+HOUR = 3600
+#: part -> rows of (customer, region, x)
+Rows = dict[int, list[tuple[str | None, str, float]]]
+COLUMNS = "customer VARCHAR, region VARCHAR, x DOUBLE, part BIGINT, part_timestamp TIMESTAMPTZ"
+
+
+@dataclass
+class World:
+    """Parts 0 to 3: two clean, one stale, one missing."""
+
+    fresh: Rows
+    published: Rows
+    ratio: float = 0.2
+    keep: int = 0
+    salt: str = ""
+    listed: tuple[str, ...] = ()
+    unique: bool = True
+    sized: bool = True
+
+    @property
+    def sampled(self) -> Sampled:
+        return Sampled(
+            "v__sample", "v__was", "v__sizes" if self.sized else None, (("customer", "string"),), self.ratio, self.keep,
+            self.listed, self.unique, ("x",) if self.sized else (),
+        )  # fmt: skip
+
+    @property
+    def states(self) -> PartStates:
+        there = Parts.single(*self.published)
+        stale = Parts.single(
+            *(p for p in self.published if sorted(map(str, self.published[p])) != sorted(map(str, self.fresh[p])))
+        )
+        missing = Parts.single(*self.fresh) - there
+        return PartStates(there - stale, stale, missing, Parts(), dict.fromkeys(missing, there.last) if there else {})
+
+    def is_sampled(self, key: str | None) -> bool:
+        return hash_of([None if key is None else key + self.salt]) <= threshold(self.ratio)
+
+    def sizes(self, part: int) -> tuple[set[str | None], list[tuple[Any, ...]]]:
+        """Exact keys, and rows of the helper."""
+        by_key: dict[str | None, list[float]] = defaultdict(list)
+        for key, _, x in self.fresh[part]:
+            if key not in self.listed:
+                by_key[key].append(x)
+        order = sorted(by_key, key=lambda k: (-sum(map(abs, by_key[k])), "" if k is None else k))
+        top, rest = order[: self.keep], order[self.keep :]
+        rows: list[tuple[Any, ...]] = [(n + 1, k, len(by_key[k]), 0.0, 0.0, part) for n, k in enumerate(top)]
+        if rest:
+            most = max(sum(map(abs, by_key[k])) for k in rest)
+            least = min(min(by_key[k]) for k in rest)
+            rows.append((self.keep + 1, None, max(len(by_key[k]) for k in rest), most, least, part))
+        return {*top, *self.listed}, rows
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        on = duckdb.connect(":memory:")
+        on.execute("SET TimeZone = 'UTC'")
+        on.execute(f"CREATE TABLE v ({COLUMNS})")
+        on.execute(f"CREATE TABLE v__was ({COLUMNS})")
+        on.execute(f"CREATE TABLE truth ({COLUMNS})")
+        on.execute(f"CREATE TABLE v__sample ({COLUMNS}, sample_exact BOOLEAN)")
+        on.execute(
+            "CREATE TABLE v__sizes (place INT, key_0 VARCHAR, rows BIGINT, size_x DECIMAL(38,6), least_x DOUBLE, part BIGINT)"
+        )
+        for p, rows in self.published.items():
+            _insert(on, "v", p, rows)
+            _insert(on, "v__was", p, [row for row in rows if self.is_sampled(row[0])])
+        for p, rows in self.fresh.items():
+            exact, sizes = self.sizes(p)
+            _insert(on, "truth", p, rows)
+            for flag in (True, False):
+                chosen = [r for r in rows if (r[0] in exact) == flag and (flag or self.is_sampled(r[0]))]
+                _insert(on, "v__sample", p, chosen, flag)
+            if sizes:
+                shown = ", ".join(f"({a}, {_literal(k)}, {n}, {s!r}, {low!r}, {p})" for a, k, n, s, low, p in sizes)
+                on.execute(f"INSERT INTO v__sizes VALUES {shown}")
+        return on
+
+    def answer(self, sql: str, confidence: float = 0.95, within: float | None = None) -> FreshAnswer:
+        question = ask(sql, self.sampled.key)
+        with self.connection() as on:
+            added = Adding(on, question, self.sampled, self.states, HOUR).all()
+        return Deciding(question, self.sampled, self.states, HOUR, confidence, within).answer(added)
+
+    def truth(self, sql: str) -> list[tuple[Any, ...]]:
+        with self.connection() as on:
+            return on.execute(sql.replace(" FROM v", " FROM truth AS v")).fetchall()
+
+
+def _literal(key: str | None) -> str:
+    return "NULL" if key is None else f"'{key}'"
+
+
+def _insert(on: duckdb.DuckDBPyConnection, table: str, part: int, rows: Any, *more: Any) -> None:
+    if not rows:
+        return
+    customers, regions, values = zip(*rows, strict=True)
+    given = pa.table({"a": pa.array(customers, pa.string()), "b": regions, "c": pa.array(values, pa.float64())})
+    on.register("given", given)
+    extra = "".join(f", {flag}" for flag in more)
+    on.execute(f"INSERT INTO {table} SELECT a, b, c, {part}, to_timestamp({part * HOUR}){extra} FROM given")
+    on.unregister("given")
+
+
+def world(seed: int, keys: int = 1200, **more: Any) -> World:
+    """Parts 0 and 1 are clean, 2 is stale (half of the keys changed), 3 is missing."""
+    chance = random.Random(seed)
+
+    def row(n: int) -> tuple[str | None, str, float]:
+        return (None if n == 3 else f"c{n}", "EU" if n % 3 else "US", round(chance.gammavariate(3, 20), 2))
+
+    published = {p: [row(n) for n in range(keys) if chance.random() < 0.75] for p in (0, 1, 2)}
+    changed = [row(n) for n in range(keys) if chance.random() < 0.5]
+    again = {k: (k, g, x) for k, g, x in published[2] if chance.random() > 0.02} | {k: (k, g, x) for k, g, x in changed}
+    fresh = {
+        0: published[0],
+        1: published[1],
+        2: list(again.values()),
+        3: [row(n) for n in range(keys) if chance.random() < 0.75],
+    }
+    return World(fresh, published, salt=str(seed), **more)

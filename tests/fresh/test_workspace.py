@@ -1,0 +1,153 @@
+"""Samples in a workspace, without an engine: what is due, what waits, and every refusal before anything is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partwise.cli import main
+from tests.cli.stand_in import build_what_is_ready, load_rows
+
+SOURCE = """\
+source: orders
+part: 1 hour
+time: at
+columns: {at: timestamp, customer: string, amount: double}
+files: landing/*.csv
+---
+"""
+VIEW = """\
+view: revenue
+part: 1 hour
+repair: manual
+update: SELECT customer, SUM(amount) AS revenue FROM orders[j] GROUP BY customer
+"""
+HOURS = "2026-10-03T08:00..2026-10-03T10:00"
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    monkeypatch.setenv("PARTWISE_CACHE", "off")
+
+    def call(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(list(words))
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "w"
+    (folder / "view_defs").mkdir(parents=True)
+    (folder / "partwise.yaml").write_text("")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def define(place: Path, view: str) -> None:
+    (place / "view_defs" / "all.yaml").write_text(SOURCE + view)
+
+
+def steps(command: Command) -> dict[str, list[str]]:
+    plan: dict[str, Any] = json.loads(command("plan", "--json")[1])
+    found: dict[str, list[str]] = {}
+    for step in plan["steps"]:
+        found.setdefault(step["table"], []).extend(step["parts"])
+    return found
+
+
+def built(place: Path, view: str) -> None:
+    define(place, view)
+    load_rows(place, "orders", HOURS, rows=6)
+    while build_what_is_ready(place):
+        pass
+
+
+def test_late_rows_are_for_the_sample_at_once_and_for_the_view_later(place: Path, command: Command) -> None:
+    built(place, VIEW + "sample: {outliers: {column: amount}}\n")
+    assert steps(command) == {}
+    load_rows(place, "orders", "2026-10-03T09:00", rows=7)
+    assert set(steps(command)) == {"revenue__sizes"}
+    build_what_is_ready(place)
+    assert set(steps(command)) == {"revenue__sample"}
+    build_what_is_ready(place)
+    plan = json.loads(command("plan", "--json")[1])
+    assert plan["steps"] == []
+    assert [step["table"] for step in plan["manual"]] == ["revenue"]
+
+
+def test_a_sample_that_is_added_later_covers_all_parts_and_touches_nothing_else(place: Path, command: Command) -> None:
+    built(place, VIEW)
+    define(place, VIEW + "sample: 5 %\n")
+    found = steps(command)
+    assert set(found) == {"revenue__sizes", "revenue__sample", "revenue__was"}
+    assert {len(parts) for parts in found.values()} == {3}
+
+
+def test_another_ratio_computes_the_sample_again_and_not_the_view(place: Path, command: Command) -> None:
+    built(place, VIEW + "sample: 5 %\n")
+    define(place, VIEW + "sample: 6 %\n")
+    assert set(steps(command)) == {"revenue__sample", "revenue__was"}
+
+
+def refusal(command: Command, *words: str) -> dict[str, str]:
+    code, out, err = command("query", "--fresh", *words, "--json")
+    assert code == 2, err
+    (why,) = json.loads(out)["refused"]
+    assert json.loads(out)["rows"] == []
+    assert why["message"]
+    assert why["hint"]
+    return dict(why)
+
+
+def test_while_the_sample_is_behind_there_is_no_answer(place: Path, command: Command) -> None:
+    built(place, VIEW + "sample: 5 %\n")
+    load_rows(place, "orders", "2026-10-03T09:00", rows=7)
+    why = refusal(command, "SELECT SUM(revenue) FROM revenue")
+    assert why["code"] == "sample-behind"
+    assert "revenue[2026-10-03T09:00]" in why["message"]
+
+
+def test_what_cannot_be_asked(place: Path, command: Command) -> None:
+    define(place, VIEW)
+    load_rows(place, "orders", HOURS, rows=6)
+    assert refusal(command, "SELECT SUM(revenue) FROM revenue")["code"] == "no-sample"
+    assert refusal(command, "SELECT SUM(revenue) FROM revenues")["code"] == "no-view"
+    assert refusal(command, "SELECT SUM(revenue) FROM revenue LIMIT 3")["code"] == "not-answerable"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--fresh", "--as-of", "@3"], "leave out --as-of"),
+        (["--fresh", "--csv"], "leave out --as-of"),
+        (["--within", "1%"], "it goes with --fresh"),
+        (["--fresh", "--within", "wide"], "'wide' is not a share"),
+        (["--fresh", "--confidence", "100"], "is not between 50 and 99.9"),
+    ],
+)
+def test_wrong_use(place: Path, command: Command, words: list[str], said: str) -> None:
+    define(place, VIEW)
+    code, _, err = command("query", "SELECT SUM(revenue) FROM revenue", *words)
+    assert code == 2
+    assert said in err
+
+
+def test_explain_shows_the_sample(place: Path, command: Command) -> None:
+    built(place, VIEW + "sample: {ratio: 5 %, outliers: {column: amount, keep: 9}}\n")
+    code, out, _ = command("explain", "revenue")
+    assert code == 0
+    assert "sample: 5 % of keys by customer, the 9 largest by amount exactly" in out
+    assert "revenue__sample" in out
+    (found, *_) = [v for v in json.loads(command("explain", "revenue", "--json")[1])["views"] if v["name"] == "revenue"]
+    assert found["sample"]["key"] == ["customer"]
