@@ -69,7 +69,7 @@ def scheduled(seed: int, schedule: int) -> dict[str, dict[int, Value]]:
     history.ledger.define(history.model.graph, history.now)
     history.models = [history.model]
     order, work = Random(f"arrivals {seed}"), Random(f"{seed} {schedule}")
-    for _ in range(60):
+    for _ in range(40):
         history.rng = order
         history.arrive()
         history.now += 1
@@ -91,11 +91,11 @@ def scheduled(seed: int, schedule: int) -> dict[str, dict[int, Value]]:
 
 def test_the_same_arrivals_give_the_same_contents_by_any_schedule() -> None:
     filled = 0
-    for seed in range(12):
+    for seed in range(8):
         first, second = scheduled(seed, 1), scheduled(seed, 2)
         assert first == second, f"seed {seed}"
         filled += sum(len(parts) for parts in first.values())
-    assert filled > 100, "the schedules compute next to nothing"
+    assert filled > 60, "the schedules compute next to nothing"
 
 
 # -- each rule broken in turn -------------------------------------------------------------------------
