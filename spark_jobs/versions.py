@@ -19,7 +19,6 @@ from partwise.ledger.read.pin import Superseded
 from partwise.parts import Parts
 from partwise.storage import Handle, StorageError
 from partwise.storage import schema as schemas
-from partwise.storage.paths import versions_path
 from spark_jobs.engine import Engine
 from spark_jobs.step import read
 from spark_jobs.step.stage import stage
@@ -42,7 +41,7 @@ def rows_of(engine: Engine, dimension: str, version: Superseded, current: Handle
     held = _held(engine, dimension, version)
     if held is None:
         raise VersionLost(
-            f"The version of {dimension} that these parts read is lost: neither {versions_path(engine.warehouse, dimension)} "
+            f"The version of {dimension} that these parts read is lost: neither {engine.versions_path(dimension)} "
             f"nor the table itself has it. With `change: retroactive` the newest version counts for all parts."
         )
     return fitted(read.parts(engine.spark, held), schema)
@@ -63,7 +62,7 @@ def keep(engine: Engine, dimension: str, current: Handle | None, versions: Itera
             log.warning("version %s of %s is lost and cannot be kept", version.seq, dimension)
             continue
         schema = _with_part(current.schema if current is not None else held.schema)
-        handle = _with_columns(engine, storage.create(versions_path(engine.warehouse, dimension), schema), schema)
+        handle = _with_columns(engine, storage.create(engine.versions_path(dimension), schema), schema)
         rows = read.parts(engine.spark, held).selectExpr(
             f"{version.seq}L AS {schemas.PART}",
             f"timestamp_seconds({version.loaded:.3f}) AS {schemas.PART_TIMESTAMP}",
@@ -108,7 +107,7 @@ def _with_part(schema: str) -> str:
 
 
 def _opened(engine: Engine, dimension: str) -> Handle | None:
-    path = versions_path(engine.warehouse, dimension)
+    path = engine.versions_path(dimension)
     return storage.open_at(path) if storage.exists(path) else None
 
 

@@ -6,8 +6,9 @@ The rule is written down here once more, part by part: what steps found out for 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from sqlalchemy import func, select
@@ -15,9 +16,7 @@ from sqlalchemy import func, select
 from partwise.ledger.database import Reading
 from partwise.ledger.schema import catalog, generation, revision
 from partwise.object_store import spark_path
-from partwise.storage.paths import versions_path
-from partwise.storage.table import exists
-from partwise.tables import Graph
+from partwise.storage.handle import options
 
 if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 class Births:
     """`born` by table and part; `versions` of forward dimensions, by their sequences; `since` when they count."""
 
-    graph: Graph
+    graph: Any  # of the definitions: tables by name, and which dimensions are forward
     starts: dict[str, int | None]
     born: dict[str, dict[int, int]] = field(default_factory=dict)
     versions: dict[str, list[int]] = field(default_factory=dict)
@@ -64,7 +63,7 @@ class Births:
         return max(seq for seq in known if seq <= latest)
 
 
-def births(r: Reading, graph: Graph, starts: dict[str, int | None]) -> Births:
+def births(r: Reading, graph: Any, starts: dict[str, int | None]) -> Births:
     found = Births(graph, starts)
     for name, table in graph.tables.items():
         if table.kind == "view" or not graph.forward:
@@ -87,9 +86,9 @@ def version_rows(checking: Checking, dimension: str, seq: int) -> DataFrame:
     newest, engine, spark = checking.stored_rows(dimension), checking.engine, checking.spark
     if seq == checking.births.versions[dimension][-1]:
         return newest
-    path = versions_path(engine.warehouse, dimension)
+    path = engine.versions_path(dimension)
     rows = spark.createDataFrame([], newest.schema)
-    if exists(path):
+    if DeltaTable.is_deltatable(path, storage_options=options(path)):
         rows = spark.read.format("delta").load(spark_path(path)).where(f"part = {seq}")
     if rows.isEmpty():
         at = checking.held[dimension, seq]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.read.born import Content as Kept
+from partwise.ledger.read.born import DimensionVersion as Kept
 from partwise.ledger.read.born import Versions, versions
 from partwise.ledger.read.pin import Pin
 from partwise.parts import Parts, Reference

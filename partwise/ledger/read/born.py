@@ -39,7 +39,7 @@ _SINCE = select(catalog.c.forward_since).where(catalog.c.table == bindparam("t")
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class DimensionVersion:
     """One version of a dimension: the sequence that made it is its name."""
 
     seq: int
@@ -51,7 +51,7 @@ class Content:
 class Versions:
     """All versions of a forward dimension, the oldest first."""
 
-    contents: tuple[Content, ...]
+    contents: tuple[DimensionVersion, ...]
     since: int
 
     def number_for(self, born: int) -> int:
@@ -59,14 +59,14 @@ class Versions:
         known = max(born, self.contents[0].seq, self.since)
         return bisect_right([content.seq for content in self.contents], known) - 1
 
-    def at(self, born: int) -> Content:
+    def at(self, born: int) -> DimensionVersion:
         return self.contents[self.number_for(born)]
 
 
 def versions(r: Reading, dimension: str) -> Versions:
     rows = r.on.execute(_VERSIONS, {"t": dimension})
     since = r.on.execute(_SINCE, {"t": dimension}).scalar()
-    return Versions(tuple(Content(row.seq, row.rows, row.at) for row in rows), since or 0)
+    return Versions(tuple(DimensionVersion(row.seq, row.rows, row.at) for row in rows), since or 0)
 
 
 def borns(r: Reading, view: Table, start: int, parts: Iterable[int]) -> dict[int, int]:
