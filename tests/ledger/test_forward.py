@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlalchemy import text
+
+from partwise.ledger.database import Database
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.open import upgrade
 from partwise.ledger.read.born import DimensionVersion as Kept
 from partwise.ledger.read.born import Versions, versions
 from partwise.ledger.read.pin import Pin
@@ -156,3 +160,31 @@ def test_equal_content_is_no_version(ledger: Ledger) -> None:
         load(ledger, digest)
     with ledger.database.reading() as r:
         assert len(versions(r, "rates").contents) == 3
+
+
+def test_an_older_ledger_learns_when_source_parts_came_to_exist(empty_url: str) -> None:
+    database = Database(empty_url)
+    upgrade(database, head="0011")
+    columns = "revision, changed_seq, as_of, self_as_of, fingerprint, rows, digest, updated_at"
+    with database.changing_schema() as on:
+        on.execute(
+            text(
+                'INSERT INTO catalog ("table", kind, length, fingerprint, defined_seq, definition, generation, retired, '
+                "frozen_hits) VALUES ('s', 'source', 60, 's1', 1, '{}', 0, false, 0)"
+            )
+        )
+        for p in (1, 2):
+            on.execute(
+                text(f"INSERT INTO part (\"table\", part, {columns}) VALUES ('s', {p}, 2, 9, 9, 9, 's1', 1, 'x', 0)")
+            )
+        for seq in (4, 9):  # of part 2 nothing is on record
+            on.execute(
+                text(
+                    'INSERT INTO revision ("table", part, seq, revision, rows, digest, at, reason) '
+                    f"VALUES ('s', 1, {seq}, 1, 1, 'x', 0, '')"
+                )
+            )
+    upgrade(database)
+    with database.changing_schema() as on:
+        assert on.execute(text("SELECT part, born FROM part ORDER BY part")).all() == [(1, 4), (2, 0)]
+    database.close()
