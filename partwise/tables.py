@@ -59,6 +59,7 @@ class Table:
     checks: str = ""  # a mark of its checks; parts that failed are tried again when it changes
     refresh: Refresh | None = None  # when ready parts are computed; None: at once
     freshness: float | None = None  # seconds that it may be behind; None: nobody said
+    forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
 
     @property
     def self_references(self) -> tuple[Reference, ...]:
@@ -139,6 +140,17 @@ class Graph:
         return {name: at for at, name in enumerate(self.order)}
 
     @cached_property
+    def forward(self) -> frozenset[str]:
+        """Dimensions whose changes count forward only."""
+        return frozenset(name for name, table in self.tables.items() if table.forward)
+
+    @cached_property
+    def bearing(self) -> frozenset[str]:
+        """Views whose parts have to know when they were born: those that read a forward dimension, and what these read."""
+        readers = (name for dimension in self.forward for name in self.consumers.get(dimension, ()))
+        return frozenset(name for name in self.upstream(readers) if self.tables[name].kind == "view")
+
+    @cached_property
     def behind(self) -> Mapping[str, float]:
         """Seconds that refresh policies may keep each table behind its sources: the sum along the longest path."""
         found: dict[str, float] = {}
@@ -179,6 +191,11 @@ class Graph:
                 seen.add(name)
                 todo.extend(n for n in neighbours(name) if n in self.tables)
         return frozenset(seen)
+
+
+def versions_path(warehouse: str, dimension: str) -> str:
+    """Where a forward dimension keeps the versions that others have taken the place of. No table can have this name."""
+    return f"{warehouse.rstrip('/')}/{dimension}.versions"
 
 
 def table_path(warehouse: str, table: str, generation: int) -> str:

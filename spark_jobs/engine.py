@@ -23,7 +23,7 @@ from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.write.lease_holding import SECONDS, leased, who
 from partwise.ledger.write.leases import Lease
 from partwise.ledger.write.orphans import adopt_orphans
-from partwise.storage.paths import table_path
+from partwise.storage.paths import table_path, versions_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +63,9 @@ class Engine:
 
     def path(self, table: str, generation: int) -> str:
         return table_path(self.warehouse, table, generation)
+
+    def versions_path(self, dimension: str) -> str:
+        return versions_path(self.warehouse, dimension)
 
     def open(self, table: str, version: Version) -> storage.Handle | None:
         """A table at a version of the ledger; None if nothing was ever committed."""

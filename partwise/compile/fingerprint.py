@@ -33,7 +33,8 @@ def _meaning(definition: ProgramTable, tables: Mapping[str, Definition | Runnabl
             **_stored(definition),
         }
     if isinstance(definition, Dimension):
-        return {"kind": "dimension", **_stored(definition)}
+        forward = {"change": "forward"} if definition.change == "forward" else {}
+        return {"kind": "dimension", **_stored(definition), **forward}
     return _view(definition, tables)
 
 

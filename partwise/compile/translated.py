@@ -40,12 +40,35 @@ def translate_view(view: View, tables: Mapping[str, Definition], results: Result
     from partwise.compile.translate import translate
 
     try:
-        return _with_answer(view, translate(*question(view, tables, results)), tables)
+        made = _with_answer(view, translate(*question(view, tables, results)), tables)
+        refused = _reads_forward(view, made.view, tables)
+        return made if refused is None else Translated(None, (refused,))
     except TranslationError as why:
         return Translated(None, tuple(_said(view, p.offset, p.code, p.message, p.hint) for p in why.problems))
     except Exception as why:  # our own fault: say so, and go on with the other definitions
         message = f"Partwise failed to translate this query: {type(why).__name__}: {why}"
         return Translated(None, (_problem(view, view.query.at(0), "internal", message, ""),))
+
+
+def _reads_forward(view: View, made: CompiledView | None, tables: Mapping[str, Definition]) -> Problem | None:
+    """Which version counts for a row of a window would depend on how the window is kept."""
+    assert view.query is not None
+    read = (
+        {name.lower() for way in made.alternatives for t in (way.table, *way.helpers) for name in t.inputs}
+        if made
+        else ()
+    )
+    for name in sorted(read):
+        table = tables.get(name)
+        if isinstance(table, Dimension) and table.change == "forward":
+            message = (
+                f"{table.name} is a forward dimension, and this query cannot say which version counts for which row"
+            )
+            hint = f"join {table.name} in a view of its own, by update, and let the query read that view"
+            return _problem(
+                view, view.query.at(max(0, view.query.text.lower().find(name))), "forward-query", message, hint
+            )
+    return None
 
 
 def question(view: View, tables: Mapping[str, Definition], results: Results) -> tuple[QueryView, dict[str, InputTable]]:

@@ -84,7 +84,7 @@ def _read(table: Source | View, reference: Reference | None, part: int, at: int)
 
 
 def _dimension(table: Definition | None, name: str, at: int) -> Classified:
-    if isinstance(table, Dimension) and getattr(table, "change", "retroactive") == "forward":
+    if isinstance(table, Dimension) and table.change == "forward":
         return forward(at)
     return Classified("strict", name, "a change of the dimension rewrites rows", at)
 

@@ -84,6 +84,7 @@ def dimension(
         tags=tuple(document.tags),
         key=key,
         max_removed=document.max_removed,
+        change=document.change,
     )
     return definition, [*problems, *wrong]
 

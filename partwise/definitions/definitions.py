@@ -112,6 +112,7 @@ class Dimension:
     tags: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
     max_removed: float | None = None
+    change: Literal["retroactive", "forward"] = "retroactive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
         yield from (tell.problem(p) for p in refused(statement.text, analysis.tokens))
         for found in statement.found.tables:
             yield from _table(found, view, key, catalog, tell, "part" not in entry.built.without)
+        yield from _forward_range(statement, view, catalog, tell)
         if analysis.tree is not None:
             yield from (tell.problem(p) for p in unknown(analysis.tree, catalog.columns_of))
             yield from (tell.problem(p) for p in depends_on_order(analysis.tree))
@@ -160,6 +161,22 @@ def _table(
             f"{found.table}[{found.brackets.strip()}] is as long as one part of {view.name} but covers another time"
         )
         yield tell(found.start, "range-shifted", message, f"part {index} itself is {found.table}{right}", "warning")
+
+
+def _forward_range(statement: Statement, view: View, catalog: KnownNames, tell: Teller) -> Iterator[Problem]:
+    """One version counts for the whole part, also for rows that were there long before the newest part that it reads."""
+    read = [(found, catalog.tables.get(found.table.lower())) for found in statement.found.tables]
+    forward = [t.name for _, t in read if isinstance(t, Dimension) and t.change == "forward"]
+    for found, other in read:
+        several = found.reference is not None and found.reference.lo != found.reference.hi
+        if forward and several and other is not None and found.table.lower() != view.name.lower():
+            message = (
+                f"one version of {forward[0]} counts for all parts {found.table}[{(found.brackets or '').strip()}]"
+            )
+            hint = (
+                f"to read each part with its own version, join {forward[0]} in a view of its own and read that one here"
+            )
+            yield tell(found.start, "forward-range", message, hint, "warning")
 
 
 def _initialize(view: View, catalog: KnownNames, entry: Document) -> Iterator[Problem]:

@@ -56,24 +56,26 @@ class Catalog:
 
 
 def to_json(table: Table) -> str:
-    return json.dumps(
-        {
-            "name": table.name,
-            "kind": table.kind,
-            "length": table.length,
-            "fingerprint": table.fingerprint,
-            "inputs": [_input(i) for i in table.inputs],
-            "initial": [_input(i) for i in table.initial],
-            "start": [table.start.rule, table.start.part],
-            "repair": table.repair,
-            "patience": table.patience,
-            "helper_of": table.helper_of,
-            "optional": list(table.optional),
-            "checks": table.checks,
-            "refresh": None if table.refresh is None else table.refresh.to_json(),
-            **({} if table.freshness is None else {"freshness": table.freshness}),
-        }
-    )
+    fields: dict[str, object] = {
+        "name": table.name,
+        "kind": table.kind,
+        "length": table.length,
+        "fingerprint": table.fingerprint,
+        "inputs": [_input(i) for i in table.inputs],
+        "initial": [_input(i) for i in table.initial],
+        "start": [table.start.rule, table.start.part],
+        "repair": table.repair,
+        "patience": table.patience,
+        "helper_of": table.helper_of,
+        "optional": list(table.optional),
+        "checks": table.checks,
+        "refresh": None if table.refresh is None else table.refresh.to_json(),
+    }
+    if table.freshness is not None:
+        fields["freshness"] = table.freshness
+    if table.forward:
+        fields["forward"] = True
+    return json.dumps(fields)
 
 
 def from_json(text: str) -> Table:

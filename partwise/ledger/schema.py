@@ -45,9 +45,11 @@ catalog = _table(
     Column("retired", Boolean, nullable=False),
     Column("updated_at", Float),
     Column("frozen_hits", BigInteger, nullable=False),  # late changes that could not reach expired parts
+    Column("forward_since", BigInteger),  # of a dimension whose versions count forward: since this sequence
 )
 
-#: One row per existing part. `as_of` is the sequence at which its inputs were read, `self_as_of` for its own table.
+#: One row per existing part. `changed_seq` is when what its readers see changed last; new versions of a forward dimension
+#: do not count for those that there are. `as_of` is the sequence at which its inputs were read, `self_as_of` for its own table.
 part = _table(
     "part",
     _key("table"),
@@ -61,6 +63,7 @@ part = _table(
     Column("digest", String(80), nullable=False),
     Column("version", BigInteger),
     Column("updated_at", Float, nullable=False),
+    Column("born", BigInteger),  # when all that it is made from had come to exist; of a view only where it matters
 )
 
 #: Every change of every part, for `changes` and `why`.
@@ -180,6 +183,7 @@ lost = _table(
     Column("rows", BigInteger, nullable=False),
     Column("digest", String(80), nullable=False),
     Column("updated_at", Float, nullable=False),
+    Column("born", BigInteger),
 )
 
 #: Generations that were begun to make a table again. `whole` is the sequence since which it has all parts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence
+from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence, versions_text
 from partwise.ledger.read.history import history
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records import checks
@@ -164,7 +164,8 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
         why=sentence(graph, known, ZONE)
         + behind(snapshot, known.lacks)
         + as_it_was(graph, known.held)
-        + mixture_text(graph, known),
+        + mixture_text(graph, known)
+        + versions_text(graph, known),
         reason=known.cause.text(graph, not known.exists) if known.cause else None,
         since=known.since,
         rows=known.rows,

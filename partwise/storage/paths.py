@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from partwise.tables import table_path
+from partwise.tables import table_path, versions_path
 
-__all__ = ["table_path"]
+__all__ = ["table_path", "versions_path"]

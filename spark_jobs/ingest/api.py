@@ -66,7 +66,9 @@ def each(
     """The same, one after the other, until somebody wants to stop. `patience`: seconds to wait for another writer."""
     usable = engine.definitions.usable
     wanted = list(usable) if names is None else [_spelled(usable, name) for name in names]
-    for name in wanted:
+    forward = engine.definitions.graph().forward
+    # What comes in together with a new version of a forward dimension comes after it.
+    for name in sorted(wanted, key=lambda name: name not in forward):
         if stop():
             return
         table = usable[name]

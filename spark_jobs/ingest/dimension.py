@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from partwise.definitions import Dimension
+from partwise.ledger.read.born import versions as versions_of
+from partwise.ledger.read.pin import Superseded, version_then
 from partwise.ledger.records.files import Delivery, TakenFile, touched
 from partwise.ledger.write.commit import EMPTY, Content, Entry
 from partwise.parts import Parts
@@ -16,6 +18,7 @@ from partwise.sources.bounds import Bounds
 from partwise.storage import File
 from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART
+from spark_jobs import versions
 from spark_jobs.checks.source import HeldBack, checked_dimension, tell
 from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.files import rows as r
@@ -80,6 +83,8 @@ class Replaced(NamedTuple):
 
 def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reason: str) -> Replaced:
     """The staged files become the whole content, unless they hold what is there already. Raises HeldBack."""
+    dimension = work.table
+    assert isinstance(dimension, Dimension)
     content = _content(work, files)
     before = work.contents([DIMENSION_PART])
     same = bool(before) and before[DIMENSION_PART].digest == content.digest
@@ -100,11 +105,22 @@ def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reas
         tell(work, (), fine=[DIMENSION_PART])
         record(work, entry, (), ())
         return Replaced(Parts(), content.rows, warned)
+    if dimension.change == "forward":
+        _keep_versions(work, bool(before))
     spark = work.engine.spark
     new = read.staged(spark, work.handle, files) if files else None
     rows = row_change(new, read.parts(spark, work.handle)) if before else RowChange(added=content.rows)
     record(work, entry, files, work.handle.files)
     return Replaced(Parts.single(DIMENSION_PART), content.rows, warned, rows)
+
+
+def _keep_versions(work: Job, loaded: bool) -> None:
+    """What the dimension held since it counts forward is still read by parts that were born then."""
+    with work.engine.ledger.database.reading() as r:
+        known = versions_of(r, work.name)
+        since = known.number_for(0) if known.contents else 0
+        old = [Superseded(c.seq, c.rows, c.at, version_then(r, work.name, c.seq)) for c in known.contents[since:]]
+    versions.keep(work.engine, work.name, work.handle if loaded else None, old)
 
 
 def _content(work: Job, files: tuple[File, ...]) -> Content:

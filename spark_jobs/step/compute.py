@@ -27,6 +27,7 @@ from partwise.sql.references import FoundReference, FoundReferences, find, splic
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
 from partwise.storage.unique import unique
+from spark_jobs import versions
 from spark_jobs.engine import Engine
 from spark_jobs.retry import SPARK_ERRORS, message_of
 from spark_jobs.step import read
@@ -232,6 +233,11 @@ class Computing:
         handle = self.handle(table)
         if handle is None:
             raise QueryFailed(f"{table} has no content yet")
+        if (old := self.pin.superseded.get(table)) is not None:
+            try:
+                return versions.rows_of(self.engine, table, old, handle)
+            except versions.VersionLost as why:
+                raise QueryFailed(str(why)) from why
         rows = read.parts(self.engine.spark, handle, wanted)
         return rows if self.filtered is None else self.filtered(occurrence, rows)
 

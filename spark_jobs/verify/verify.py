@@ -20,7 +20,7 @@ from pyspark.sql.types import DoubleType, StructType
 
 from partwise.definitions import View
 from partwise.ledger.catalog import settled
-from partwise.ledger.read.pin import Version, version_of
+from partwise.ledger.read.pin import Version, version_of, version_then
 from partwise.ledger.runs import due_rows, existing
 from partwise.object_store import is_s3, spark_path
 from partwise.parts import Parts, Range
@@ -30,6 +30,7 @@ from partwise.storage.handle import options
 from spark_jobs.engine import Engine
 from spark_jobs.paths import literal
 from spark_jobs.step.copies import runs_here
+from spark_jobs.verify.born import births, version_rows
 from spark_jobs.verify.compare import different
 from spark_jobs.verify.rounding import ERROR
 from spark_jobs.verify.sketches import SketchBounds
@@ -112,6 +113,11 @@ class Checking:
                     Parts.of(*((row.lo, row.hi) for row in due_rows(r, name))),
                 )
                 for name, table in self.graph.tables.items()
+            }
+            self.births = births(r, self.graph, {name: known.start for name, known in self.known.items()})
+            #: Where forward dimensions had each of their versions.
+            self.held = {
+                (name, seq): version_then(r, name, seq) for name, seqs in self.births.versions.items() for seq in seqs
             }
         self.expected: dict[str, Expected] = {}
         self.stored: dict[str, DataFrame] = {}
@@ -197,15 +203,32 @@ class Checking:
         statement = view.initialize if first else view.update
         assert statement is not None
         spans = {f.start: None if f.reference is None else f.reference.requires(j) for f in statement.found.tables}
-        return self.run(statement.text, statement.found, spans)
+        read = {self._spelled(f.table) for f in statement.found.tables} & self.graph.forward
+        return self.run(
+            statement.text, statement.found, spans, {name: self.births.version(name, view.name, j) for name in read}
+        )
 
-    def run(self, text: str, found: FoundReferences, spans: Mapping[int, Range | None]) -> DataFrame:
-        """The query with each table (by its place in the text) replaced by the rows of these parts."""
+    def _spelled(self, table: str) -> str:
+        return next(name for name in self.graph.tables if name.lower() == table.lower())
+
+    def run(
+        self,
+        text: str,
+        found: FoundReferences,
+        spans: Mapping[int, Range | None],
+        versions: Mapping[str, int] | None = None,
+    ) -> DataFrame:
+        """The query with each table (by its place in the text) replaced by the rows of these parts, and each forward
+        dimension by those of this version."""
         out, at = "", 0
         for table in found.tables:
-            name = next(n for n in self.graph.tables if n.lower() == table.table.lower())
+            name = self._spelled(table.table)
             view = f"__verify_{next(_names)}"
-            rows = self.rows_of(name, spans[table.start])
+            rows = (
+                version_rows(self, name, versions[name])
+                if versions and name in versions
+                else self.rows_of(name, spans[table.start])
+            )
             rows = rows.drop(*(column for column in rows.columns if column.endswith(ERROR)))
             rows = rows.drop("_file") if found.names_part else rows.drop(*_STORED)
             rows.createOrReplaceTempView(view)
@@ -217,24 +240,24 @@ class Checking:
     def rows_of(self, table: str, span: Range | None) -> DataFrame:
         """Rows of a source or dimension as stored, of a view as expected."""
         if table not in self.expected:
-            rows = self._stored(table)
+            rows = self.stored_rows(table)
             return rows if span is None else rows.where(between(span))
         kept = self.expected[table]
         paths = [path for parts, path in kept.folders if span is not None and parts.within(*span)]
         assert span is not None
         if not paths or kept.schema is None:
-            schema = kept.schema or self._stored(table).schema
+            schema = kept.schema or self.stored_rows(table).schema
             return self.spark.createDataFrame([], schema)
         return self.spark.read.schema(kept.schema).parquet(*map(literal, paths)).where(between(span))
 
     def columns_of(self, view: str) -> list[str]:
         """What a view shows, by the names under which it is stored."""
-        return [name for name in self._stored(view).columns if name not in _STORED]
+        return [name for name in self.stored_rows(view).columns if name not in _STORED]
 
     def doubles_of(self, view: str) -> list[str]:
-        return [f.name for f in self._stored(view).schema if isinstance(f.dataType, DoubleType)]
+        return [f.name for f in self.stored_rows(view).schema if isinstance(f.dataType, DoubleType)]
 
-    def _stored(self, table: str) -> DataFrame:
+    def stored_rows(self, table: str) -> DataFrame:
         """What is stored, at the version of the ledger, read by Spark's own reader."""
         if table not in self.stored:
             at = self.known[table].at
@@ -280,7 +303,7 @@ class Checking:
         if not parts:
             return {}
         span = Range(parts.first, parts.last)
-        actual = self._stored(name).where(between(span))
+        actual = self.stored_rows(name).where(between(span))
         found = different(self.rows_of(name, span), actual, self.expected[name].bounds)
         return {part: rows for part, rows in found.items() if part in parts}
 

@@ -44,9 +44,9 @@ def test_merging_is_taken_where_it_is_possible_and_costs_less() -> None:
 def test_what_would_be_chosen_for_one_late_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "AUTOMATIC", True)
     from partwise.choose.repair import foreseen
+    from partwise.compile.load import load_texts
     from partwise.compile.program import Runnable
     from partwise.compile.relations import Relations
-    from partwise.compile.load import load_texts
 
     text = (
         b"source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, k: string, x: double}\nfiles: m.csv\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
@@ -18,6 +18,7 @@ from partwise.ledger.write.commit import Entry
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.parts import Parts
 from partwise.tables import Graph
+from tests.simulation.forward import arrivals
 from tests.simulation.policies import check_deferred
 from tests.simulation.world import content, required, scratch
 
@@ -33,6 +34,7 @@ def revisions_at(r: Reading, history: History, entry: Entry, j: int) -> tuple[ob
     seen = []
     for name, span in required(view, start, j):
         own = name == entry.table
+        newest: dict[int, int] = {}
         rows = r.on.execute(
             select(revision.c.part, revision.c.seq).where(
                 revision.c.table == name,
@@ -40,10 +42,13 @@ def revisions_at(r: Reading, history: History, entry: Entry, j: int) -> tuple[ob
                 revision.c.seq <= (r.seq if own else pin),
             )
         )
-        newest: dict[int, int] = {}
-        for p, seq in rows:
+        for p, seq in rows if name not in graph.forward else ():  # which version follows from when the part was born
             newest[p] = max(newest.get(p, 0), seq)
         seen.append((name, tuple(sorted(newest.items()))))
+        if name in graph.bearing or (graph[name].kind == "dimension" and history.forward is not None):
+            # When parts were born counts as content does, and that a dimension turned, but they are no revision.
+            changed = select(func.max(part.c.changed_seq)).where(part.c.table == name)
+            seen.append((name, r.on.execute(changed.where(part.c.part.between(span.lo, span.hi))).scalar()))
     return tuple(seen)
 
 
@@ -152,7 +157,8 @@ def check_end(history: History) -> None:
         lows = {n: max(now[n].floor or -(10**6), frozen_below(r, graph[n], now[n]), -(10**6)) for n in graph.tables}
         held = {n: history.storage[n, now[n].generation] for n in graph.tables}
         frozen = {n: (lows[n], held[n].at(held[n].version)) for n in graph.tables} if history.retention else {}
-        expected = scratch(history.model, history.landing, starts, frozen)
+        order = arrivals(history, r) if history.model.graph.forward else None
+        expected = scratch(history.model, history.landing, starts, frozen, order)
         for name in graph.order:
             low, stored = lows[name], held[name]
             actual = {p: v for p, v in stored.at(stored.version).items() if p >= low}

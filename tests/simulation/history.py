@@ -21,6 +21,7 @@ from partwise.ledger.write.commit import Content, Entry
 from partwise.ledger.write.leases import Busy, Fenced, Lease
 from partwise.parts import FOREVER, Parts
 from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
+from tests.simulation.forward import at_versions, note_turned, with_forward
 from tests.simulation.graphs import changed_model, random_model
 from tests.simulation.policies import note_released, with_policies
 from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, required
@@ -61,6 +62,9 @@ class History:
     policies: int | None = None  # the seed of random refresh policies
     published: bool = False  # their readers do not wait
     released: set[tuple[str, int]] = field(default_factory=set)  # by a policy that fired
+    forward: int | None = None  # the seed of forward dimensions
+    turned: bool = False  # they are retroactive just now
+    forward_since: dict[str, int] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
     requested: set[tuple[str, int]] = field(default_factory=set)
     recorded: dict[tuple[str, int, int], tuple[object, int]] = field(default_factory=dict)
@@ -195,6 +199,7 @@ class History:
         self, held: Lease, pin: Pin, salt: int, name: str, starts: dict[str, int | None]
     ) -> Generator[str, None, tuple[dict[int, Value], dict[int, Content]]]:
         tables = {t: self.storage[t, v.generation].at(v.version) for t, v in pin.inputs.items()}
+        tables |= at_versions(self, pin)
         own = dict(self.storage[name, pin.own.generation].at(pin.own.version))
         new: dict[int, Value] = {}
         parts: dict[int, Content] = {}
@@ -290,7 +295,9 @@ class History:
             return
         with self.ledger.database.reading() as r:
             for j in entry.parts:
-                made_from = (entry.fingerprint, revisions_at(r, self, entry, j))
+                made_from: tuple[object, ...] = (entry.fingerprint, revisions_at(r, self, entry, j))
+                if self.forward is not None:  # whether dimensions counted forward by its pin; of an orphan nobody knows
+                    made_from += (object() if pin is None else tuple(sorted(pin.forward.items())),)
                 last, seq = self.recorded.get((entry.table, entry.generation, j), (None, 0))
                 # Two runners at once, the first with an expired lease, may both compute a part. That is
                 # a price of zombies; to begin after another has recorded the same is not.
@@ -325,9 +332,12 @@ class History:
             elif action < 0.54:
                 self.calm()
             elif action < 0.54 + self.changing:
+                if self.forward is not None and self.rng.random() < 0.3:
+                    self.turned = not self.turned
                 self.model = self.ruled(changed_model(self.rng, self.model))
                 self.models.append(self.model)
                 self.ledger.define(self.model.graph, self.now)
+                note_turned(self)
             elif action < 0.555 + self.changing and self.retention:
                 self.start(self.retain(self.rng.choice(sorted(self.model.graph.tables))))
             elif action < 0.58 + self.changing and self.requesting:
@@ -338,6 +348,8 @@ class History:
                 self.advance()
 
     def ruled(self, model: Model) -> Model:
+        if self.forward is not None:
+            model = with_forward(model, self.forward, self.turned)
         return model if self.policies is None else with_policies(model, self.policies, self.published)
 
     def request(self) -> None:
@@ -399,6 +411,18 @@ class History:
             self.now += self.rng.choice((0, 1, LEASE + 1))
             self.advance()
         self.ledger.define(self.model.graph, self.now)
+        for _ in range(3):
+            self.run_until_done()
+            for name in self.model.graph.order:  # what was committed last may still be unknown to the ledger
+                held = self.ledger.take(name, "end", LEASE, self.now)
+                for _ in self.adopt(held):
+                    pass
+                self.ledger.release(held, self.now)
+                self.now += LEASE + 1
+            if not self.ledger.plan(self.now).steps:  # an orphan may be old, and what reads it
+                break
+
+    def run_until_done(self) -> None:
         for _ in range(400):
             self.now += LEASE + 1000
             for table in self.model.graph.tables.values():
@@ -407,17 +431,10 @@ class History:
             self.retry_failed()
             steps = self.ledger.plan(self.now).steps
             if not steps:
-                break
+                return
             for step in self.rng.sample(steps, len(steps)):
                 self.finish(self.step(step.table, Parts.of(step.parts), self.model))
-        else:
-            self.problems.append("it does not come to an end")
-        for name in self.model.graph.order:  # what was committed last may still be unknown to the ledger
-            held = self.ledger.take(name, "end", LEASE, self.now)
-            for _ in self.adopt(held):
-                pass
-            self.ledger.release(held, self.now)
-            self.now += LEASE + 1
+        self.problems.append("it does not come to an end")
 
     def retry_failed(self) -> None:
         with self.ledger.database.reading() as r:
@@ -431,10 +448,13 @@ class History:
 def new_history(seed: int, rules: Rules | None = None, **options: object) -> History:
     rng = Random(seed)
     model = random_model(rng)
+    if (forward := options.get("forward")) is not None:
+        model = with_forward(model, forward)  # type: ignore[arg-type]
     if (policies := options.get("policies")) is not None:
         model = with_policies(model, policies, bool(options.get("published")))  # type: ignore[arg-type]
     history = History(rng, model, in_memory(), rules=rules or Rules(), models=[model], **options)  # type: ignore[arg-type]
     history.ledger.define(model.graph, history.now)
+    note_turned(history)
     return history
 
 

@@ -74,12 +74,12 @@ def test_commits_without_compare_and_swap_are_noticed() -> None:
 _write_parts, _clear, _self_spread = commit._write_parts, runs.clear, due_painting._spread_self
 
 
-def _as_of_commit(w: Any, entry: Any, version: Any) -> Any:
-    return _write_parts(w, replace(entry, pin=None), version)
+def _as_of_commit(w: Any, entry: Any, version: Any, *rest: Any) -> Any:
+    return _write_parts(w, replace(entry, pin=None), version, *rest)
 
 
-def _self_as_of_pin(w: Any, entry: Any, version: Any) -> Any:
-    result = _write_parts(w, entry, version)
+def _self_as_of_pin(w: Any, entry: Any, version: Any, *rest: Any) -> Any:
+    result = _write_parts(w, entry, version, *rest)
     if entry.pin is not None:
         mine = (part.c.table == entry.table) & part.c.part.in_(list(entry.parts))
         w.on.execute(update(part).where(mine).values(self_as_of=entry.pin))

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Range
 from partwise.tables import DIMENSION_PART, Graph, Table
+
+if TYPE_CHECKING:
+    from tests.simulation.forward import Arrivals
 
 Value = int | None  # None: an empty part
 
@@ -117,12 +121,15 @@ def scratch(
     sources: dict[str, dict[int, Value]],
     starts: dict[str, int],
     frozen: dict[str, tuple[int, dict[int, Value]]] | None = None,
+    arrivals: Arrivals | None = None,
 ) -> dict[str, dict[int, Value]]:
     """Recompute everything from the sources, in order: what the tables must hold in the end.
 
     `frozen` has, for a table, a part below which nothing can be recomputed, and what it holds there.
+    `arrivals` says what counts of forward dimensions.
     """
     below = frozen or {}
+    old: dict[str, dict[int, Value]] = {}
     tables: dict[str, dict[int, Value]] = {}
     starts = {name: min(parts) for name, parts in sources.items() if parts} | starts
     for name, parts in sources.items():
@@ -137,10 +144,17 @@ def scratch(
         tables[name] = own = {p: v for p, v in kept.items() if p < low}
         if name not in starts or not view.partitioned_inputs:
             continue
+        for j in range(starts[name], low) if arrivals else ():
+            arrivals.add(view, starts[name], j, starts)
         for j in range(max(starts[name], low), horizon):
             needs = required(view, starts[name], j, starts)
             if any(t in view.optional and t not in starts for t, _ in needs):
                 continue
             if all(p in tables.get(t, {}) for t, span in needs for p in range(span.lo, span.hi + 1)):
-                own[j] = compute(view, model.salts[name], starts[name], j, starts, lambda t, p: tables[t][p])
+                if arrivals:
+                    arrivals.add(view, starts[name], j, starts)
+                    born = arrivals.born[name][j]
+                    old = {t: {DIMENSION_PART: arrivals.read(t, born)} for t, _ in needs if t in model.graph.forward}
+                seen = {**tables, **old}
+                own[j] = compute(view, model.salts[name], starts[name], j, starts, lambda t, p, seen=seen: seen[t][p])
     return tables

@@ -81,7 +81,9 @@ def _as_json(found: Planned) -> dict[str, Any]:
         },
         "next": [next_json(graph, item) for item in found.next],
         "definitions": {
-            key: list(getattr(found.changes, key)) for key in ("added", "changed", "restarted", "settings", "retired")
+            key: list(getattr(found.changes, key))
+            for key in ("added", "changed", "restarted", "settings", "retired", "forward", "retroactive")
+            if key not in ("forward", "retroactive") or getattr(found.changes, key)
         },
     }
 
@@ -176,4 +178,11 @@ def _definitions(found: Planned) -> str:
         "retired": "removed",
     }
     parts = [f"{text}: {', '.join(names)}" for key, text in said.items() if (names := getattr(found.changes, key))]
-    return f"Definitions that no run has applied yet: {'; '.join(parts)}."
+    turned = [
+        f" New versions of {name} will count only for source parts that come to exist later; what there is stays as it is."
+        for name in found.changes.forward
+    ] + [
+        f" The newest version of {name} will count for everything: all that reads it is computed again."
+        for name in found.changes.retroactive
+    ]
+    return f"Definitions that no run has applied yet: {'; '.join(parts)}.{''.join(turned)}"

@@ -13,7 +13,7 @@ from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.next_part import bits
 from partwise.cli.views.page_link import OpenOption, open_page
-from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence, stuck
+from partwise.cli.views.part_state import as_it_was, behind, mixture_text, sentence, stuck, versions_text
 from partwise.cli.views.running import computed_now
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, say, table
 from partwise.parts import FOREVER, Parts, part_text, range_text
@@ -61,7 +61,7 @@ def command(
         told += computed_now(snapshot, found.name, p)
         told += behind(snapshot, known.lacks) + as_it_was(snapshot.graph, known.held)
         told += stuck(snapshot, found, known.state)
-        told += mixture_text(snapshot.graph, known)
+        told += mixture_text(snapshot.graph, known) + versions_text(snapshot.graph, known)
         results = checks.kept(snapshot.r, known.table.name, p)
         if json:
             as_json(_as_json(snapshot.graph, known, told) | {"checks": None if results is None else kept_json(results)})

@@ -108,6 +108,22 @@ def mixture_text(graph: Graph, known: PartHistory) -> str:
     return f" It is mixed: computed as of sequence {known.mixture.as_of}, when {shown} was not up to date."
 
 
+def versions_text(graph: Graph, known: PartHistory) -> str:
+    """The end of such an answer: which versions of forward dimensions the part reads, and why."""
+    said = []
+    for item in known.versions:
+        if item.source is not None and item.part is not None:
+            when = f"current when {item.source}[{part_text(item.part, graph[item.source].length)}] came to exist"
+        elif item.because == "first":
+            when = "the first one"
+        elif item.because == "turned":
+            when = "current when it began to count forward"
+        else:
+            when = "current when the last of what it reads came to exist"
+        said.append(f" {item.dimension}: version {item.number} of {item.of}, {when}.")
+    return "".join(said)
+
+
 _SIMPLE = {
     "expired": "{name} is expired: it was removed by the rule `keep` of {table}.",
 }

@@ -344,6 +344,11 @@ class DimensionDocument(_Strict):
     poll: Poll | None = Field(
         None, description="How often Airflow looks for new content, or `manual`. Default: every 30 seconds."
     )
+    change: Literal["retroactive", "forward"] = Field(
+        "retroactive",
+        description="What a new version counts for. `retroactive`: for everything, so all that reads it is computed again. "
+        "`forward`: only for source parts that come to exist after it, and what is computed from them.",
+    )
     key: _Files | None = _Key
     max_removed: Share | None = _MaxRemoved
     checks: list[dict[str, Any]] = _Checks

@@ -10,6 +10,7 @@ from sqlalchemy import BindParameter, bindparam, func, select
 
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
+from partwise.ledger.read.forward_why import ReadVersion, read_versions_of
 from partwise.ledger.read.reports import state_of
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records.mixtures import Mixture, from_text, mixture_of
@@ -109,6 +110,7 @@ class PartHistory:
     feeds: tuple[Feeds, ...]
     deferred: Deferred | None = None
     mixture: Mixture | None = None  # it was computed while inputs were not up to date, and not repaired since
+    versions: tuple[ReadVersion, ...] = ()  # of forward dimensions
 
 
 def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistory:
@@ -162,6 +164,7 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         feeds=tuple(_feeds(snapshot, table, p)),
         deferred=as_deferred(snapshot.facts, look, snapshot.now) if look and state == "deferred" else None,
         mixture=mixture_of(r, name, p) if row else None,
+        versions=read_versions_of(r, snapshot.graph, table, p) if row else (),
     )
 
 
@@ -186,6 +189,8 @@ def _computed_from(snapshot: Snapshot, table: Table, row: Any, needs: tuple[Need
         if need.needed.count <= LISTED:
             read = _revisions(snapshot, need.table, need.needed, seq)
             now = _revisions(snapshot, need.table, need.needed, FOREVER)
+        if need.table in snapshot.graph.forward:
+            read = now = {}  # newer versions count for later parts; which one this part reads is told for itself
         stored = snapshot.r.on.execute(_VERSION, {"t": need.table, "s": seq}).scalar()
         changed = {p: number for p, number in now.items() if number != read.get(p)}
         yield ComputedFrom(need.table, need.needed, stored, read, changed)

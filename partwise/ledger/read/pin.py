@@ -8,13 +8,15 @@ an ordinary outcome.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import bindparam, select
 
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
+from partwise.ledger.read.born import borns, read_versions
+from partwise.ledger.read.born import versions as versions_of
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import part, promise, version
 from partwise.ledger.write.commit import Content, Entry, known_version
@@ -26,7 +28,7 @@ from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
 from partwise.tables import DIMENSION_PART, Table
 
-_DIGESTS = select(part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint).where(
+_DIGESTS = select(part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint, part.c.born).where(
     part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
 )
 
@@ -55,6 +57,16 @@ class Version:
 
     generation: int
     version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A version of a forward dimension that another one has taken the place of. `at`: where the dimension had it."""
+
+    seq: int
+    rows: int
+    loaded: float
+    at: Version
 
 
 @dataclass(frozen=True)
@@ -89,13 +101,21 @@ class Pin:
     reason: str
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)
     past: tuple[Past, ...] = ()
+    #: Of views whose parts have to know: when each is born, by all that it requires, and what the ledger knew before.
+    born: Mapping[int, int] = field(default_factory=dict)
+    born_before: Mapping[int, int | None] = field(default_factory=dict)
+    #: Versions of forward dimensions that all parts of the step read, by dimension; each is named by its sequence.
+    forward: Mapping[str, int] = field(default_factory=dict)
+    #: Those of them that are no longer what the dimension holds.
+    superseded: Mapping[str, Superseded] = field(default_factory=dict)
 
     def walk(self) -> Walk:
         return Walk(self.table, self.due, self.reach)
 
     def same(self, j: int, content: Content) -> bool:
-        """Whether this is what the part holds already."""
-        return j in self.before and self.before[j].digest == content.digest
+        """Whether this is what the part holds already, born at the same time."""
+        known = j in self.before and self.before[j].digest == content.digest
+        return known and self.born.get(j) == self.born_before.get(j)
 
     def entry(self, parts: Mapping[int, Content]) -> Entry:
         return Entry(
@@ -137,6 +157,10 @@ def pin(
             # What it reads of a table that is being made again may not be there: such parts are due when it is.
             absent = reach - inputs_exist(table, look.start, reach, facts)
             reach -= absent | self_closure(table, absent, reach.last) if absent else absent
+    born = borns(r, table, look.start, due | reach) if table.name in graph.bearing else {}
+    read = read_versions(r, graph, table, look.start, born)
+    if read:
+        due, reach = _of_one_version(table, due, reach, read)
     window = due | reach
     rows = r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last}).all()
     before = {row.part: Content(row.rows, row.digest) for row in rows}
@@ -144,8 +168,35 @@ def pin(
     reason = steps_of(graph, facts, looks, look, due)[0].reason
     versions = {name: version_of(r, name) for name in table.input_names}
     mixed = mixed_reads(graph, facts, table, look.start, due, reach)
-    past = _pasts(r, table, due, computed)
-    return Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
+    past = () if read else _pasts(r, table, due, computed)
+    pinned = Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
+    if not born:
+        return pinned
+    known = {row.part: row.born for row in rows}
+    forward = read[due.first] if read else {}
+    old = {name: found for name, seq in forward.items() if (found := superseded(r, name, seq)) is not None}
+    return replace(pinned, born=born, born_before=known, forward=forward, superseded=old)
+
+
+def superseded(r: Reading, dimension: str, seq: int) -> Superseded | None:
+    """A version by its sequence; None if it is what the dimension holds."""
+    *older, newest = versions_of(r, dimension).contents
+    found = next((content for content in older if content.seq == seq), None)
+    assert found is not None or newest.seq == seq
+    return None if found is None else Superseded(seq, found.rows, found.at, version_then(r, dimension, seq))
+
+
+def _of_one_version(
+    table: Table, due: Parts, reach: Parts, read: Mapping[int, Mapping[str, int]]
+) -> tuple[Parts, Parts]:
+    """What of a step reads the same versions of forward dimensions as its first part: the rest is for other steps.
+
+    A view that reads its own parts goes upwards, so all that follows the first other part has to wait.
+    """
+    other = Parts.single(*(j for j in due | reach if read[j] != read[due.first]))
+    if other and table.self_references:
+        other = Parts.of((other.first, FOREVER))
+    return due - other, reach - other
 
 
 def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) -> tuple[Past, ...]:
@@ -162,7 +213,7 @@ def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) ->
     return tuple(
         Past(
             Parts.single(*parts),
-            {name: _version_then(r, name, seq) for name in table.input_names},
+            {name: version_then(r, name, seq) for name in table.input_names},
             {name: _changed_since(r, name, seq, table, parts) for name in table.input_names},
         )
         for seq, parts in by_sequence.items()
@@ -182,7 +233,7 @@ def _changed_since(r: Reading, name: str, seq: int, table: Table, parts: list[in
     return Parts.single(*found)
 
 
-def _version_then(r: Reading, table: str, seq: int) -> Version:
+def version_then(r: Reading, table: str, seq: int) -> Version:
     row = r.on.execute(_VERSION_THEN, {"t": table, "s": seq}).one_or_none()
     return Version(-1, None) if row is None else Version(row.generation, row.version)
 

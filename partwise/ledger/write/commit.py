@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from partwise.ledger.catalog import Catalog, Settled, settled
 from partwise.ledger.database import Reading, Writing
+from partwise.ledger.read.born import borns, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.records.files import Delivery, take_in
 from partwise.ledger.records.mixtures import lift, mark, to_text
@@ -185,7 +186,10 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
         entry = _closed_meanwhile(w, entry)
     computed = Parts.single(*entry.parts)
     _write_arrivals(w, entry)
-    changed, created, overtaken = _write_parts(w, entry, new_version)
+    born = {}
+    if table.name in graph.bearing and entry.parts:
+        born = borns(w, table, _start_of(now, entry), entry.parts)
+    changed, created, reborn, overtaken = _write_parts(w, entry, new_version, born, table.forward)
     set_existing(w, table.name, add=created)
     began = False
     if table.kind == "source":
@@ -220,9 +224,13 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     if computed:
         w.on.execute(FAILURE_DROP, [{"t": table.name, "p": p} for p in computed])
     found_again(w, graph, table.name, created & lost_parts(w, table.name))
-    spread(w, graph, table.name, changed, skip=computed)
-    arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
-    count_rows(w, graph, table.name, arrived)
+    if table.forward and not _is_first_version(w, table.name):
+        touched = Parts()  # it counts for what comes to exist from now on
+    else:
+        touched = changed | reborn
+        arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
+        count_rows(w, graph, table.name, arrived)
+    spread(w, graph, table.name, touched, skip=computed)
     if began:
         look_at_readers(w, graph, table.name)
     lift(w, graph, table.name)
@@ -282,15 +290,18 @@ def _add_version(w: Writing, entry: Entry, new_version: int) -> None:
     )
 
 
-def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Parts, Parts, list[int]]:
-    """Upsert the part rows; a revision only where the content differs.
+def _write_parts(
+    w: Writing, entry: Entry, new_version: int | None, born: Mapping[int, int], forward: bool = False
+) -> tuple[Parts, Parts, Parts, list[int]]:
+    """Upsert the part rows; a revision only where the content differs. `born`: of parts of views where it matters.
+    `forward`: of a dimension whose new versions are no change for what there is.
 
-    Returns what changed, what is new, and what was overtaken: parts that another step has found
-    unchanged, and no longer due, from newer inputs than these (it made no commit of its own, so it
-    did not keep this one, a zombie's, from being made).
+    Returns what changed, what is new, what kept its content but was born at another time than was thought, and what was
+    overtaken: parts that another step has found unchanged, and no longer due, from newer inputs than these (it made no
+    commit of its own, so it did not keep this one, a zombie's, from being made).
     """
     if not entry.parts:
-        return Parts(), Parts(), []
+        return Parts(), Parts(), Parts(), []
     span = {"t": entry.table, "a": min(entry.parts), "b": max(entry.parts)}
     superseded = _superseded(w, entry)
     old = {row.part: row for row in w.on.execute(_OLD, span)}
@@ -298,8 +309,10 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
     add: list[dict[str, Any]] = []
     alter: list[tuple[int, dict[str, Any]]] = []
     history: list[dict[str, Any]] = []
+    reborn: list[int] = []
     for p, content in sorted(entry.parts.items()):
         before = old.get(p)
+        known = before or was.get(p)
         values: dict[str, Any] = {
             "revision": 1,
             "changed_seq": w.seq,
@@ -310,11 +323,19 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
             "digest": content.digest,
             "version": new_version,
             "updated_at": w.at,
+            "born": born.get(p),
         }
+        if entry.pin is None:  # a source part is born once
+            values["born"] = w.seq if known is None else known.born
+            if forward and known is not None:
+                values["changed_seq"] = known.changed_seq
+        elif p in born and known is not None and known.digest == content.digest and known.born != born[p]:
+            reborn.append(p)
         if before is None and p in was:
             values["revision"] = was[p].revision + 1
             if was[p].digest == content.digest:
                 values |= {name: getattr(was[p], name) for name in ("revision", "changed_seq", "updated_at")}
+                values |= {"changed_seq": w.seq} if p in reborn[-1:] else {}
             add.append({"table": entry.table, "part": p, **values})
             if was[p].digest == content.digest:
                 continue
@@ -322,6 +343,7 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
             add.append({"table": entry.table, "part": p, **values})
         elif before.digest == content.digest:
             keep = {name: getattr(before, name) for name in ("revision", "changed_seq", "version", "updated_at")}
+            keep |= {"changed_seq": w.seq} if p in reborn[-1:] else {}
             alter.append((p, values | keep))
             continue
         else:
@@ -342,7 +364,15 @@ def _write_parts(w: Writing, entry: Entry, new_version: int | None) -> tuple[Par
         w.on.execute(_REVISION_ADD, history)
     changed, created = Parts.single(*(row["part"] for row in history)), Parts.single(*(row["part"] for row in add))
     overtaken = [p for p in entry.parts if p in old and entry.pin is not None and old[p].as_of > entry.pin]
-    return changed, created, overtaken
+    return changed, created, Parts.single(*reborn), overtaken
+
+
+def _start_of(now: Settled, entry: Entry) -> int:
+    return next((start for start in (now.start, entry.start) if start is not None), -FOREVER)
+
+
+def _is_first_version(w: Writing, dimension: str) -> bool:
+    return len(versions(w, dimension).contents) <= 1
 
 
 def _superseded(w: Writing, entry: Entry) -> Parts:

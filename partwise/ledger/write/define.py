@@ -30,6 +30,7 @@ from partwise.ledger.schema import (
     quarantine,
 )
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, paint_what_can_be_built
+from partwise.ledger.write.turning import turn
 from partwise.parts import FOREVER, Parts
 from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
@@ -50,6 +51,8 @@ class Changes:
     restarted: tuple[str, ...] = ()  # changed so that its old parts mean nothing: a new generation
     settings: tuple[str, ...] = ()  # changed in a way that leaves every part as it is
     retired: tuple[str, ...] = ()
+    forward: tuple[str, ...] = ()  # dimensions, among the changed ones, whose new versions count forward from now on
+    retroactive: tuple[str, ...] = ()  # those whose newest version counts for everything again
 
     def __bool__(self) -> bool:
         return any((self.added, self.changed, self.restarted, self.settings, self.retired))
@@ -63,7 +66,9 @@ def changes(r: Reading, graph: Graph, broken: Collection[str] = ()) -> Changes:
 def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Changes, PartsToCome]:
     known = {row.table: row for row in r.on.execute(_KNOWN)}
     facts = PartsToCome(r)
-    lists: dict[str, list[str]] = {k: [] for k in ("added", "changed", "restarted", "settings", "retired")}
+    lists: dict[str, list[str]] = {
+        k: [] for k in ("added", "changed", "restarted", "settings", "retired", "forward", "retroactive")
+    }
     for name in graph.order:
         row, new = known.get(name), graph[name]
         if row is None:
@@ -71,6 +76,8 @@ def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Change
             facts.expect(new)
             continue
         old = from_json(row.definition)
+        if old.forward != new.forward and not row.retired:
+            lists["forward" if new.forward else "retroactive"].append(name)
         if _restarts(facts, old, new, row) or any(n in lists["restarted"] for n in new.input_names):
             lists["restarted"].append(name)
         elif old.fingerprint != new.fingerprint or row.retired:
@@ -107,6 +114,7 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
     found, facts = _compared(w, graph, broken)
     if not found:
         return found
+    before = store.graph(w)
     w.on.execute(_DEFINED, {"seq": w.seq})
     w.defined = w.seq
     for name in found.added:
@@ -126,6 +134,7 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
         w.on.execute(delete(mixed).where(mixed.c.table == name))
         w.on.execute(delete(failure).where(failure.c.table == name))
     known = store.graph(w)
+    turn(w, before, known, found.restarted)
     for name in known.order:  # in order: a restarted table's readers are looked at after it
         if name in {*found.added, *found.restarted, *found.changed} and known[name].kind == "view":
             _begin(w, known[name], keep_start=_serves_parts(w, facts, known[name]))

@@ -1,0 +1,77 @@
+"""Which versions of forward dimensions a part reads, and which source part decided it: for `why` and the Parts page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import bindparam, select
+
+from partwise.ledger.catalog import settled
+from partwise.ledger.database import Reading
+from partwise.ledger.read.born import borns, versions
+from partwise.ledger.schema import part
+from partwise.parts import FOREVER
+from partwise.tables import Graph, Table
+
+_BORN = (
+    select(part.c.part)
+    .where(
+        part.c.table == bindparam("t"),
+        part.c.part.between(bindparam("a"), bindparam("b")),
+        part.c.born == bindparam("born"),
+    )
+    .order_by(part.c.part.desc())
+    .limit(1)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVersion:
+    """Version `number` (from 1) of `of`. `because`: of the source part that came last, or it was the first one, or the
+    one there was when the dimension began to count forward."""
+
+    dimension: str
+    number: int
+    of: int
+    because: Literal["born", "first", "turned"]
+    source: str | None = None
+    part: int | None = None
+
+
+def read_versions_of(r: Reading, graph: Graph, view: Table, j: int) -> tuple[ReadVersion, ...]:
+    """Nothing for a view without forward dimensions, and for a part whose inputs are not known."""
+    names = [name for name in view.input_names if name in graph.forward]
+    start = settled(r, view.name).start
+    if not names or start is None or j < start:
+        return ()
+    read = {i.table for i in (view.initial if j == start else view.inputs)}
+    born = borns(r, view, start, [j])[j]
+    found = []
+    for name in (n for n in names if n in read):
+        known = versions(r, name)
+        if not known.contents:
+            continue
+        number, total = known.number_for(born) + 1, len(known.contents)
+        if born >= max(known.contents[0].seq, known.since):
+            found.append(ReadVersion(name, number, total, "born", *_last_of(r, graph, view, start, j, born)))
+        else:
+            first = known.contents[0].seq >= known.since
+            found.append(ReadVersion(name, number, total, "first" if first else "turned"))
+    return tuple(found)
+
+
+def _last_of(r: Reading, graph: Graph, view: Table, start: int, j: int, born: int) -> tuple[str | None, int | None]:
+    """The source part that came to exist last among all that a part is made from."""
+    for item in view.initial if j == start else view.inputs:
+        if item.reference is None:
+            continue
+        lo, hi = item.reference.requires(j)
+        p = r.on.execute(_BORN, {"t": item.table, "a": lo, "b": hi, "born": born}).scalar()
+        if p is None:
+            continue
+        if graph[item.table].kind == "source":
+            return item.table, p
+        begins = settled(r, item.table).start
+        return _last_of(r, graph, graph[item.table], -FOREVER if begins is None else begins, p, born)
+    return None, None

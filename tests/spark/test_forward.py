@@ -1,0 +1,149 @@
+"""A price list that changes forward, on real tables: every part keeps the prices of when its rows came to exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from partwise.ledger.read.born import Versions
+from partwise.parts import Parts
+from spark_jobs.run import run_all
+from spark_jobs.verify.verify import verify
+from tests.spark.landing import DAY, DEFINITION, NOW, Crash, World
+from tests.spark.test_rebuild import again
+
+pytestmark = pytest.mark.spark
+#: The source stands before the dimension, which is loaded first all the same.
+SHOP = (
+    DEFINITION.strip()
+    + """
+---
+dimension: rates
+change: forward
+columns: {src: string, rate: double}
+files: landing/rates.csv
+---
+view: priced
+part: 1 minute
+update: SELECT m.src, m.loss * r.rate AS v FROM m[j] m JOIN rates r ON r.src = m.src
+---
+view: total
+part: 1 minute
+initialize: SELECT SUM(m.loss * r.rate) AS v FROM m[i] m JOIN rates r ON r.src = m.src
+update: |
+  SELECT MAX(t.v) + COALESCE(SUM(m.loss * r.rate), 0) AS v
+  FROM total[j-1] t LEFT JOIN m[j] m ON true LEFT JOIN rates r ON r.src = m.src
+"""
+)
+LATER = """
+---
+view: later
+part: 2 minutes
+update: SELECT SUM(m.loss * r.rate) AS v FROM m[2*j..2*j+1] m JOIN rates r ON r.src = m.src
+"""
+
+
+def rates(world: World, rate: float, note: str = "") -> None:
+    columns, row = ("src,rate", f"x,{rate}") if not note else ("src,rate,note", f"x,{rate},{note}")
+    world.put("rates.csv", f"{columns}\n{row}\n")
+
+
+def held(world: World, view: str = "priced") -> dict[int, float]:
+    found: dict[int, float] = {}
+    for p, v in world.rows(view, "part, v"):
+        found[p - DAY] = found.get(p - DAY, 0) + v
+    return found
+
+
+def test_every_part_keeps_the_version_of_when_its_rows_came_to_exist(world: World) -> None:
+    world.define(SHOP)
+    rates(world, 1)
+    world.csv("a.csv", (0, "x", 1), (1, "x", 1), (2, "x", 1))
+    world.ingest()
+    run_all(world.engine)
+    assert held(world) == {0: 1, 1: 1}
+
+    rates(world, 10)
+    world.csv("b.csv", (3, "x", 1), (4, "x", 1))
+    assert not world.ingest()[
+        "rates"
+    ].refused  # minutes 2 and 3 come to exist after the new rates, which are loaded first
+    assert {step.table for step in world.ledger.plan(NOW).steps} == {"priced", "total"}
+    run_all(world.engine)
+    assert held(world) == {0: 1, 1: 1, 2: 10, 3: 10}
+    assert held(world, "total") == {0: 1, 1: 2, 2: 12, 3: 22}
+
+    rates(world, 100)
+    for point in ("kept", "committed"):
+        world.crash_at(point)
+        with pytest.raises(Crash):
+            world.ingest("rates")
+        world.go_on()
+    world.ingest("rates")
+    assert not world.ledger.plan(NOW).steps, "a new version counts for what comes to exist later"
+
+    # Whoever cleans up takes nothing away that is still read.
+    live = {file.path for file in world.handle("rates").files}
+    root = Path(world.handle("rates").path)
+    for file in root.rglob("*.parquet"):
+        if str(file.relative_to(root)) not in live:
+            file.unlink()
+
+    world.csv("late.csv", (0, "x", 1), (2, "x", 1), (5, "x", 1))
+    world.ingest()
+    run_all(world.engine)
+    assert held(world) == {0: 2, 1: 1, 2: 20, 3: 10, 4: 100}
+    assert held(world, "total") == {0: 2, 1: 3, 2: 23, 3: 33, 4: 133}
+
+    before = held(world), held(world, "total")
+    world.ledger.request("priced", Parts.of((DAY, DAY + 9)), NOW)
+    again(world, "total")
+    assert not any(report.changed for report in run_all(world.engine))
+    assert (held(world), held(world, "total")) == before
+
+    world.define(SHOP + LATER)
+    run_all(world.engine)
+    # Part 1 holds minutes 2 and 3: both came with the second version.
+    assert sorted(v for _, v in world.rows("later", "part, v")) == [3, 30]
+    found = verify(world.engine)
+    assert found.checked == 5 + 5 + 2
+    assert not found.different
+
+
+def test_new_columns_are_null_in_old_versions_and_verify_notices_a_wrong_version(world: World) -> None:
+    world.define(SHOP)
+    rates(world, 1)
+    world.csv("a.csv", (0, "x", 1), (1, "x", 1))
+    world.ingest()
+    run_all(world.engine)
+    rates(world, 10)
+    world.ingest()
+    wide = SHOP.replace("rate: double}", "rate: double, note: string}").replace(
+        "m.loss * r.rate AS v FROM m[j]", "m.loss * r.rate AS v, r.note FROM m[j]"
+    )
+    world.define(wide)
+    rates(world, 100, "dear")
+    world.csv("b.csv", (2, "x", 1), (3, "x", 1))
+    world.ingest()
+    run_all(world.engine)
+    assert [(p - DAY, v, note) for p, v, note in world.rows("priced", "part, v, note")] == [
+        (0, 1, None),
+        (1, 100, "dear"),
+        (2, 100, "dear"),
+    ]
+    assert not verify(world.engine).different
+
+    with patch.object(Versions, "number_for", lambda self, born: len(self.contents) - 1):
+        world.csv("late.csv", (0, "x", 1))
+        world.ingest()
+        run_all(world.engine)
+    wrong = {(name, p - DAY) for name, p, _, _ in verify(world.engine).different}
+    assert ("priced", 0) in wrong
+
+    # Turned back, the newest version counts for everything.
+    world.define(wide.replace("change: forward\n", ""))
+    run_all(world.engine)
+    assert held(world) == {0: 200, 1: 100, 2: 100}
+    assert not verify(world.engine).different
