@@ -156,8 +156,11 @@ def moment_of(text: str, now: float, option: str = "--since") -> float:
         return now - seconds(text)
     except BadTime:
         pass
+    # As `partwise now` and the answers of `query` write it: with parts of a second.
+    whole, dot, fraction = text.strip().removesuffix("Z").partition(".")
+    exact = bool(dot) and fraction.isdecimal()
     try:
-        return parse_moment(text).timestamp()
+        return parse_moment(whole if exact else text).timestamp() + (float(f"0.{fraction}") if exact else 0.0)
     except BadTime as why:
         raise wrong_use(f"{option}: {why}; or how long ago, for example '2 hours'.") from None
 
