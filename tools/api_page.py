@@ -25,7 +25,7 @@ import partwise
 
 reader = partwise.open("shop")
 print(reader.query("SELECT * FROM revenue ORDER BY part_timestamp").to_pylist())
-hour = reader.read("revenue", "2026-10-03T10:00")            # one part, or a range A..B
+hour = reader.read("revenue", "2026-10-03T10:00")  # one part, or a range A..B
 yesterday = reader.as_of("2026-10-02T00:00").read("revenue")  # as it was then
 late = [table.name for table in reader.status() if table.stale or table.missing]
 steps = reader.plan("revenue").steps

@@ -111,6 +111,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"freshness: {duration_text(view.written.freshness)} behind at most; so is what it reads")
     if item.sampled is not None:
         say(f"sample: {_sample_text(item.sampled, view)}")
+    if item.helpers:
+        say(f"helpers: {', '.join(item.helpers)}")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
@@ -246,6 +248,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "refresh": item.refresh or None,
         "freshness": view.written.freshness,
         "sample": _sample_json(item.sampled),
+        "helpers": [{"name": name, "serves": [view.name]} for name in item.helpers],
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

@@ -50,6 +50,7 @@ class Explained:
     relation: Relation | None = None
     repair: str = ""  # what would be chosen for one late row, and why
     sampled: Sampled | None = None
+    helpers: tuple[str, ...] = ()  # tables that were generated for the view
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
@@ -71,7 +72,8 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             chosen = _repair(snapshot, view, relation, item.example)
             compiled = program.views.get(each)
             sampled = compiled.sampled if compiled is not None else None
-            found.append(replace(item, relation=relation, repair=chosen, sampled=sampled))
+            own = tuple(n for n in names if n != served) if each == served else ()
+            found.append(replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own))
     return found
 
 

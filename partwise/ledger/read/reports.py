@@ -34,6 +34,7 @@ _FAILED = (
     .group_by(failure.c.table)
 )
 _LATE = select(arrival.c.table, func.sum(arrival.c.rows)).where(arrival.c.late).group_by(arrival.c.table)
+_ROWS = select(part.c.table, func.count(), func.sum(part.c.rows)).group_by(part.c.table)
 _CATALOG = select(catalog.c.table, catalog.c.updated_at, catalog.c.frozen_hits)
 _PAGE = (
     select(part.c.part, part.c.revision, part.c.rows, part.c.updated_at)
@@ -121,6 +122,11 @@ class Change:
     at: float
     reason: str
     times: int
+
+
+def row_counts(r: Reading) -> dict[str, tuple[int, int]]:
+    """Parts and rows of every table that has any."""
+    return {row[0]: (int(row[1]), int(row[2])) for row in r.on.execute(_ROWS)}
 
 
 def tables(snapshot: Snapshot) -> list[TableStatus]:
