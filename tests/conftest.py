@@ -23,7 +23,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--histories", type=int, default=1000, help="how many random histories are simulated")
+    parser.addoption(
+        "--histories",
+        type=int,
+        default=400,
+        help="how many random histories are simulated; `make test-slow` goes on to 1,000",
+    )
     parser.addoption("--spark-histories", type=int, default=9, help="how many random histories run on real Spark")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order; the same for a seed")
     parser.addoption("--relations", type=int, default=1000, help="how many random queries are compared for each rule")

@@ -32,6 +32,14 @@ def test_every_history_ends_exact_and_minimal(seeds: range) -> None:
     assert computations > 4 * len(seeds), "the histories do next to nothing"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(400, 1000, 100))
+def test_the_rest_of_a_thousand_histories(first: int) -> None:
+    for seed in range(first, first + 100):
+        history = run_history(seed)
+        assert not history.problems, f"seed {seed}: {history.problems[:3]}"
+
+
 # Each rule broken in turn: the simulation must notice, else it proves nothing.
 
 
