@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--histories",
         type=int,
-        default=400,
+        default=250,
         help="how many random histories are simulated; `make test-slow` goes on to 1,000",
     )
     parser.addoption("--spark-histories", type=int, default=9, help="how many random histories run on real Spark")

@@ -24,6 +24,7 @@ from tests.compile.test_patterns_random import translated
 from tests.compile.test_windows_random import INPUTS
 from tests.compile.test_windows_random import TABLE as WINDOW_TABLE
 from tests.compile.test_windows_random import compare as compare_windows
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.spark
 
@@ -78,7 +79,7 @@ def spark_order(translation: Translation) -> Any:
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", thinned(range(5), 3))
 def test_patterns(spark: SparkSession, seed: int) -> None:
     """With a late row in every second one."""
     rng = random.Random(seed)
@@ -127,7 +128,7 @@ def check_fast(
             assert pattern_bag(found) == pattern_bag(runner.rows(helper.name, part))
 
 
-@pytest.mark.parametrize("strategy", ["recompute", "merge", "subtract"])
+@pytest.mark.parametrize("strategy", thinned(["subtract", "merge", "recompute"], 1))
 def test_every_aggregate(spark: SparkSession, strategy: str) -> None:
     """In groups of a few aggregates, with a late row."""
     wanted = [*window_oracle.ALL, *window_oracle.EITHER]
@@ -142,7 +143,7 @@ def test_every_aggregate(spark: SparkSession, strategy: str) -> None:
         check_window(spark, query, rng)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", thinned(range(4), 2))
 def test_windows(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(2):

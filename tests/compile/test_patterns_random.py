@@ -15,6 +15,7 @@ from tests.compile.duck import Duck, catch_up, repair
 from tests.compile.pattern_oracle import Pattern, Row, random_history, random_island, random_pattern, random_row, value
 from tests.compile.sorting import sorted_by
 from tests.compile.words import Words, back, in_row, in_table, in_text, random_words
+from tests.thinned import thinned
 
 COLUMNS = {"g": "string", "ts": "bigint", "tie": "bigint", "x": "int", "y": "decimal(6,1)", "z": "int"}
 TABLE = InputTable("s", "source", 60, COLUMNS, "ts", "tie")
@@ -97,7 +98,7 @@ def check_fast(
                 assert bag([dict(zip(names, row, strict=True)) for row in rows]) == bag(duck.rows(helper.name, part))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", thinned(range(8), 5))
 def test_generated_sql_equals_the_meaning(seed: int) -> None:
     """8 x 20 queries over two histories each; some columns and variables are called like words of SQL."""
     rng = random.Random(seed)
@@ -110,7 +111,7 @@ def test_generated_sql_equals_the_meaning(seed: int) -> None:
         done += all(check(pattern, history, table, rng, words) for history in histories)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", thinned(range(5), 3))
 def test_one_condition_for_all_variables(seed: int) -> None:
     """5 x 20 queries whose rows are not folded, over histories with many rows in a group."""
     rng = random.Random(f"island {seed}")

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from partwise.compile.many_parts import Lifted, NotLiftable, lift, spread
 from partwise.sql.references import find, splice
 from tests.many_parts.queries import SPARK_ONLY, query, rows
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.spark
 JS = (-1, 0, 2)
@@ -77,7 +78,7 @@ def check(spark: SparkSession, sql: str) -> str:
     return "same"
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("block", thinned(range(BLOCKS), 4))
 def test_lifted_is_part_by_part(spark: SparkSession, block: int) -> None:
     """Seven that could be compared, of at most ten."""
     found = Counter[str]()

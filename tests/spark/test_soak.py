@@ -176,6 +176,7 @@ class Crash(BaseException):
     """Not an Exception: nothing may catch it and go on, as nothing can after SIGKILL."""
 
 
+@pytest.mark.slow
 def test_a_short_one(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     shell = Shell(tmp_path / "w", DEFINITIONS, monkeypatch, capsys)
     real_commit, real_record = storage.commit, Ledger.commit

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.thinned import thinned
+
 pytestmark = [pytest.mark.spark, pytest.mark.own_process, pytest.mark.xdist_group("driver")]
 
 #: Each view reads the one before: while one step runs, others are to come.
@@ -24,7 +26,7 @@ DEFINITIONS += "".join(
 ROWS = "at,item\n" + "".join(f"2026-10-03T10:0{n}:10,tea\n" for n in range(4))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", thinned([signal.SIGINT, signal.SIGTERM], 1))
 def test_a_run_stops_cleanly_and_goes_on_later(number: signal.Signals, driver: str, tmp_path: Path) -> None:
     for name, text in {"partwise.yaml": "", "view_defs/all.yaml": DEFINITIONS, "landing/sales.csv": ROWS}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
