@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from partwise.cli.app import app, command_names
+from partwise.cli.app import WITHOUT_VALUE, app, command_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -129,7 +129,7 @@ def refused(text: str) -> str:
         return f"no such target in {words}" if set(make_targets(text)) - TARGETS else ""
     if program != "partwise":
         return "" if shutil.which(program) or program == "docker" else f"there is no {program}"
-    name, *rest = words
+    name, *rest = (WITHOUT_VALUE.get(word, word) for word in words)
     if name not in command_names():
         return f"there is no command {name}"
     group = typer.main.get_command(app)

@@ -26,7 +26,7 @@ from partwise.cli.stop import Stop
 #: Packages with commands. The command line stands above all layers: it knows folders, and imports what is called.
 COMMANDS = ("partwise.cli.commands", "spark_jobs.commands")
 #: Options that may be given a value, but need none. Typer knows no such options.
-_WITHOUT_VALUE = {"--settled": "--settled=newest"}
+WITHOUT_VALUE = {"--settled": "--settled=newest"}
 _MARKUP = None  # plain help: rich's would cost every call with a wrong option a tenth of a second
 
 
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit: 0 = fine, 1 = problems found, 2 = wrong use. People never see a traceback."""
     # Imports make many objects and no garbage: to look for some after every 700 new ones is a tenth of a short command.
     gc.set_threshold(50_000, 20, 20)
-    words = [_WITHOUT_VALUE.get(word, word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    words = [WITHOUT_VALUE.get(word, word) for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
         typer.main.get_command(app)(args=words, prog_name="partwise")
     except Stop as why:
