@@ -53,10 +53,10 @@ MUTATIONS = (
         "tests/relation/test_counter_examples.py",
     ),
     Mutation(
-        "ROLLUP and the like carry nothing",
-        "partwise/relation/carried.py",
-        "{} if node.sets else _replaced",
-        "_replaced",
+        "ROLLUP and the like have no key",
+        "partwise/relation/keys.py",
+        "return [] if node.sets else [frozenset",
+        "return [frozenset",
         "tests/relation/test_counter_examples.py",
     ),
     Mutation(
@@ -104,8 +104,8 @@ MUTATIONS = (
     Mutation(
         "a negation takes rows back",
         "partwise/relation/update_class.py",
-        'if kind == "ANTI":',
-        'if kind == "NEVER":',
+        'return _negated(inputs, "EXCEPT", "a row leaves when an equal one comes on the other side", at)',
+        'return _met(inputs, "EXCEPT", at)',
         "tests/compile/test_update_class.py",
     ),
     # -- what is due, and when
@@ -138,10 +138,10 @@ MUTATIONS = (
         "tests/plan/test_refresh.py",
     ),
     Mutation(
-        "who waits longest goes first",
+        "without freshness who waits longest goes first",
         "partwise/plan/urgency.py",
-        "key=lambda step: step.since",
-        "key=lambda step: -step.since",
+        "return _URGENT, step.since + USUAL, step.since",
+        "return _URGENT, USUAL - step.since, step.since",
         "tests/plan/test_urgency.py",
     ),
     # -- the ledger
@@ -215,7 +215,7 @@ MUTATIONS = (
         "partwise/sql/determinism.py",
         "if name in _CLOCK:",
         "if name in ():",
-        "tests/sql tests/definitions/test_golden.py",
+        "tests/definitions/test_problems.py",
     ),
     Mutation(
         "a subquery inside a join condition is not computed for many parts at once",
