@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from spark_jobs.verify.clauses import one_line
-from spark_jobs.verify.expressions import Call
+from spark_jobs.verify.expressions import AggregateCall
 
 
-def documented(text: str, calls: Sequence[Call], moment: Sequence[str], bigints: Collection[str]) -> str:
+def documented(text: str, calls: Sequence[AggregateCall], moment: Sequence[str], bigints: Collection[str]) -> str:
     """The text with these calls written differently. `moment`: the columns that say which row is first; `bigints`:
     expressions of that type."""
     for call in sorted(calls, key=lambda c: -c.start):  # from the end, so that places in front stay what they are
@@ -21,7 +21,7 @@ def documented(text: str, calls: Sequence[Call], moment: Sequence[str], bigints:
     return text
 
 
-def _written(text: str, call: Call, moment: Sequence[str], bigints: Collection[str]) -> str:
+def _written(text: str, call: AggregateCall, moment: Sequence[str], bigints: Collection[str]) -> str:
     args = [one_line(arg.text) for arg in call.args]
     if call.name in ("first", "last"):
         ignores = call.ignore_nulls or (len(args) == 2 and args[1].upper() == "TRUE")
@@ -38,12 +38,12 @@ def _written(text: str, call: Call, moment: Sequence[str], bigints: Collection[s
     return call.name + text[text.index("(", call.start) : call.end]
 
 
-def _by(function: str, value: str, order: Sequence[str], call: Call, there: Sequence[str]) -> str:
+def _by(function: str, value: str, order: Sequence[str], call: AggregateCall, there: Sequence[str]) -> str:
     """The value of the first or last row by key, time and tie; rows that are equal by all that go by their values."""
     return f"{function}({value}, struct({', '.join(order)})){_rows(call, there)}"
 
 
-def _rows(call: Call, there: Sequence[str]) -> str:
+def _rows(call: AggregateCall, there: Sequence[str]) -> str:
     conditions = [f"({arg}) IS NOT NULL" for arg in there]
     conditions += [f"({one_line(call.filter.text)})"] if call.filter is not None else []
     return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""

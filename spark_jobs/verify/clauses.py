@@ -42,7 +42,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Span:
+class Cut:
     """A piece of the query; `start` is its place in the whole text."""
 
     text: str
@@ -56,17 +56,17 @@ class Span:
     def words(self) -> tuple[Word, ...]:
         return words(self.text, self.start)
 
-    def cut(self, start: int, end: int) -> Span:
+    def cut(self, start: int, end: int) -> Cut:
         """Between two places of the whole text, without blanks around."""
         text = self.text[start - self.start : end - self.start]
-        return Span(text.strip(), start + len(text) - len(text.lstrip()))
+        return Cut(text.strip(), start + len(text) - len(text.lstrip()))
 
-    def split(self, at: Iterable[Word]) -> list[Span]:
+    def split(self, at: Iterable[Word]) -> list[Cut]:
         cuts = list(at)
         starts, ends = [self.start, *(w.end for w in cuts)], [*(w.start for w in cuts), self.end]
         return [self.cut(a, b) for a, b in zip(starts, ends, strict=True)]
 
-    def items(self) -> list[Span]:
+    def items(self) -> list[Cut]:
         """At commas outside of brackets."""
         return self.split(w for w in self.words if w.text == "," and w.depth == 0) if self.words else []
 
@@ -79,10 +79,10 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Item:
+class SelectItem:
     """One expression of the SELECT list; `alias` None: the query gives no name."""
 
-    body: Span
+    body: Cut
     alias: str | None
 
 
@@ -99,31 +99,31 @@ class Windowed:
 
 
 @dataclass(frozen=True)
-class Query:
+class QueryCut:
     """`plain` is the query without comments and windows, all letters in their places; `from_at` is where FROM stands."""
 
     plain: str
-    items: tuple[Item, ...]
+    items: tuple[SelectItem, ...]
     from_at: int
-    from_: Span
+    from_: Cut
     table: str
     alias: str | None
     pattern: tuple[tuple[str, bool], ...]
     windows: tuple[Windowed, ...]
-    where: Span | None
-    group_by: tuple[Span, ...]
-    having: Span | None
-    order_by: tuple[Span, ...]
+    where: Cut | None
+    group_by: tuple[Cut, ...]
+    having: Cut | None
+    order_by: tuple[Cut, ...]
 
 
-def read(text: str) -> Query:
-    whole = Span(without_comments(text), 0)
+def read(text: str) -> QueryCut:
+    whole = Cut(without_comments(text), 0)
     heads = [w for at, w in enumerate(whole.words) if w.depth == 0 and w.upper in _CLAUSES and not _compares(whole, at)]
     ends = [*(w.start for w in heads[1:]), len(text)]
     clauses = {w.upper: whole.cut(w.end, end) for w, end in zip(heads, ends, strict=True)}
     windows, plain = windows_in(whole)
     from_, from_at = clauses["FROM"], next(w.start for w in heads if w.upper == "FROM")
-    return Query(
+    return QueryCut(
         plain=plain,
         items=tuple(_item(span) for span in clauses["SELECT"].items()),
         from_at=from_at,
@@ -202,29 +202,29 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _compares(whole: Span, at: int) -> bool:
+def _compares(whole: Cut, at: int) -> bool:
     """`x IS [NOT] DISTINCT FROM y` begins no clause."""
     before = whole.words[at - 1].upper if at else ""
     return whole.words[at].upper == "FROM" and before == "DISTINCT"
 
 
-def _item(span: Span) -> Item:
+def _item(span: Cut) -> SelectItem:
     found = span.words
     last = found[-1]
     if len(found) > 1 and last.name and last.depth == 0 and not last.dotted:
         if found[-2].upper == "AS":
-            return Item(span.cut(span.start, found[-2].start), last.text.strip("`"))
+            return SelectItem(span.cut(span.start, found[-2].start), last.text.strip("`"))
         operand = not _wants_operand(found[-2]) and found[-2].upper not in ("IS", "DISTINCT", "DIV", "RLIKE", "REGEXP")
         if operand and last.upper not in ("END", "NULL", "TRUE", "FALSE", "NULLS", "IGNORE NULLS", "RESPECT NULLS"):
-            return Item(span.cut(span.start, last.start), last.text.strip("`"))
-    return Item(span, None)
+            return SelectItem(span.cut(span.start, last.start), last.text.strip("`"))
+    return SelectItem(span, None)
 
 
 def _closing(found: tuple[Word, ...], opening: int) -> int:
     return next(at for at in range(opening + 1, len(found)) if found[at].depth == found[opening].depth)
 
 
-def windows_in(whole: Span) -> tuple[tuple[Windowed, ...], str]:
+def windows_in(whole: Cut) -> tuple[tuple[Windowed, ...], str]:
     """Every table with a window, wherever it stands, and the text without windows."""
     found, plain, all_words = [], whole.text, whole.words
     for at, word in enumerate(all_words[:-1]):
@@ -260,7 +260,7 @@ _NO_ALIAS = frozenset(
 )  # fmt: skip
 
 
-def _alias(from_: Span) -> str | None:
+def _alias(from_: Cut) -> str | None:
     """Of the first table: before or behind its window or pattern."""
     found = from_.words
     at = 1
@@ -278,7 +278,7 @@ def _alias(from_: Span) -> str | None:
     return None
 
 
-def _pattern(from_: Span) -> tuple[tuple[str, bool], ...]:
+def _pattern(from_: Cut) -> tuple[tuple[str, bool], ...]:
     """The variables, each with whether it has a plus."""
     found = from_.words
     for at, word in enumerate(found[:-1]):

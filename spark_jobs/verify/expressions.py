@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partwise.sql.parse import dialect, tokenise
-from spark_jobs.verify.clauses import Item, Query, Span, Word, name_of
+from spark_jobs.verify.clauses import Cut, QueryCut, SelectItem, Word, name_of
 
 if TYPE_CHECKING:
     from partwise.sql.tokens import Token
@@ -31,7 +31,7 @@ _AGGREGATES = {
 
 
 @dataclass(frozen=True)
-class Use:
+class NamedColumn:
     """A column where it is used: `start`..`end` covers the qualifier and the column, not fields of it."""
 
     qualifier: str | None
@@ -40,7 +40,7 @@ class Use:
     end: int
 
 
-def uses(span: Span, qualifiers: Collection[str]) -> list[Use]:
+def uses(span: Cut, qualifiers: Collection[str]) -> list[NamedColumn]:
     """`v.x` is column x of v if v is one of `qualifiers`, else field x of column v."""
     from sqlglot import exp
 
@@ -55,7 +55,7 @@ def uses(span: Span, qualifiers: Collection[str]) -> list[Use]:
         qualified = first in qualifiers and len(names) > 1
         column = names[1] if qualified else names[0]
         start, end = (span.start - len(_BEFORE) + m for m in (names[0].meta["start"], column.meta["end"] + 1))
-        found.append(Use(first if qualified else None, column.name.lower(), start, end))
+        found.append(NamedColumn(first if qualified else None, column.name.lower(), start, end))
     return sorted(found, key=lambda use: use.start)
 
 
@@ -68,7 +68,7 @@ def _as_name(token: Token) -> Token:
     return type(token)(TokenType.VAR, token.text, **place, comments=token.comments)
 
 
-def conjuncts(span: Span) -> list[Span]:
+def conjuncts(span: Cut) -> list[Cut]:
     """What AND connects, outside brackets, CASE and BETWEEN; the whole if OR connects it."""
     cuts: list[Word] = []
     between = 0
@@ -86,7 +86,7 @@ def conjuncts(span: Span) -> list[Span]:
     return [span] if inner is span else conjuncts(inner)
 
 
-def unwrapped(span: Span) -> Span:
+def unwrapped(span: Cut) -> Cut:
     """Without brackets around the whole."""
     found = span.words
     around = len(found) > 2 and found[0].text == "(" and found[-1].text == ")"
@@ -96,13 +96,13 @@ def unwrapped(span: Span) -> Span:
 
 
 @dataclass(frozen=True)
-class Call:
+class AggregateCall:
     """An aggregate, `name` in one spelling; `start`..`end` covers FILTER and IGNORE NULLS, too."""
 
     name: str
-    args: tuple[Span, ...]
+    args: tuple[Cut, ...]
     distinct: bool
-    filter: Span | None
+    filter: Cut | None
     ignore_nulls: bool
     start: int
     end: int
@@ -112,9 +112,9 @@ class Call:
         return len(self.args) == 1 and self.args[0].text == "*"
 
 
-def calls(span: Span) -> list[Call]:
+def calls(span: Cut) -> list[AggregateCall]:
     """Every aggregate, in order."""
-    found: list[Call] = []
+    found: list[AggregateCall] = []
     for at, word in enumerate(span.words[:-1]):
         name = _AGGREGATES.get(word.text.strip("`").lower())
         opens = span.words[at + 1].text == "(" and not word.dotted
@@ -124,7 +124,7 @@ def calls(span: Span) -> list[Call]:
     return found
 
 
-def _call(span: Span, at: int, name: str) -> Call:
+def _call(span: Cut, at: int, name: str) -> AggregateCall:
     found = span.words
     end = _closing(found, at + 1)
     inside = span.cut(found[at + 1].end, found[end].start)
@@ -149,14 +149,14 @@ def _call(span: Span, at: int, name: str) -> Call:
         else:
             break
     args = (*ordered, *inside.items())
-    return Call(name, args, distinct, condition, ignore, found[at].start, found[end].end)
+    return AggregateCall(name, args, distinct, condition, ignore, found[at].start, found[end].end)
 
 
 def _closing(found: tuple[Word, ...], opening: int) -> int:
     return next(at for at in range(opening + 1, len(found)) if found[at].depth == found[opening].depth)
 
 
-def _without_nulls(inside: Span) -> tuple[Span, bool]:
+def _without_nulls(inside: Cut) -> tuple[Cut, bool]:
     """`FIRST(x IGNORE NULLS)` is `FIRST(x) IGNORE NULLS`."""
     for last in (inside.words[-1:], inside.words[-2:]):
         said = " ".join(word.upper for word in last)
@@ -165,7 +165,7 @@ def _without_nulls(inside: Span) -> tuple[Span, bool]:
     return inside, False
 
 
-def without_ascending(span: Span) -> Span:
+def without_ascending(span: Cut) -> Cut:
     last = span.words[-1]
     return span.cut(span.start, last.start) if len(span.words) > 1 and last.upper == "ASC" else span
 
@@ -173,14 +173,14 @@ def without_ascending(span: Span) -> Span:
 # -- the SELECT list, GROUP BY and HAVING ------------------------------------------------------------
 
 
-def column_of(span: Span, qualifiers: Collection[str]) -> str | None:
+def column_of(span: Cut, qualifiers: Collection[str]) -> str | None:
     """The column that the whole piece is."""
     span = unwrapped(span)
     found = uses(span, qualifiers) if all(w.name or w.text == "." for w in span.words) else []
     return found[0].name if len(found) == 1 and (found[0].start, found[0].end) == (span.start, span.end) else None
 
 
-def keys_of(query: Query, columns: Collection[str]) -> list[Span]:
+def keys_of(query: QueryCut, columns: Collection[str]) -> list[Cut]:
     """What GROUP BY means: an item by its number or its name, unless a column has that name, or an expression."""
     found = []
     for clause in query.group_by:
@@ -195,14 +195,14 @@ def keys_of(query: Query, columns: Collection[str]) -> list[Span]:
     return found
 
 
-def calls_in_having(query: Query) -> list[Call]:
+def calls_in_having(query: QueryCut) -> list[AggregateCall]:
     """Aggregates that HAVING looks at, also by the name of an item."""
     if query.having is None:
         return []
     return [*calls(query.having), *(c for _, _, item in named_in_having(query, ()) for c in calls(item.body))]
 
 
-def named_in_having(query: Query, keys: Collection[str]) -> Iterator[tuple[int, int, Item]]:
+def named_in_having(query: QueryCut, keys: Collection[str]) -> Iterator[tuple[int, int, SelectItem]]:
     """Where HAVING names an item of the SELECT list. `keys`: columns that are grouped by, which come first."""
     assert query.having is not None
     inside = [(call.start, call.end) for call in calls(query.having)]

@@ -19,9 +19,9 @@ from partwise.definitions import Source, View
 from partwise.object_store import spark_path
 from partwise.parts import Range
 from spark_jobs.paths import literal
-from spark_jobs.verify.clauses import Query, Span, name_of, quoted, read
+from spark_jobs.verify.clauses import Cut, QueryCut, name_of, quoted, read
 from spark_jobs.verify.expressions import (
-    Call,
+    AggregateCall,
     calls,
     column_of,
     conjuncts,
@@ -69,7 +69,7 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class Condition:
+class PatternCondition:
     """One conjunct of WHERE. `variable` None: it filters rows. `kind`: on the row alone, against the last row of
     the variable before (where the variable begins), or against the row before (where it goes on)."""
 
@@ -80,7 +80,7 @@ class Condition:
     older: tuple[str, ...]  # columns of the row before
 
 
-def condition(span: Span, pattern: Sequence[tuple[str, bool]], tables: Sequence[str]) -> Condition:
+def condition(span: Cut, pattern: Sequence[tuple[str, bool]], tables: Sequence[str]) -> PatternCondition:
     names = [name for name, _ in pattern]
     found = uses(span, [*names, *tables])
     used = sorted({names.index(u.qualifier) for u in found if u.qualifier in names})
@@ -95,10 +95,10 @@ def condition(span: Span, pattern: Sequence[tuple[str, bool]], tables: Sequence[
         (older if before else own).append(use.name)
     changes += [(start, _opening(span, start), "") for start, _ in previous]  # the parentheses stay
     kind = "again" if previous else "begin" if len(used) == 2 else "row"
-    return Condition(used[-1] if used else None, kind, span.written(changes), tuple(own), tuple(older))
+    return PatternCondition(used[-1] if used else None, kind, span.written(changes), tuple(own), tuple(older))
 
 
-def columns_by_use(query: Query, conditions: Sequence[Condition], tables: Sequence[str]) -> list[str]:
+def columns_by_use(query: QueryCut, conditions: Sequence[PatternCondition], tables: Sequence[str]) -> list[str]:
     """What decides among rows that nobody has said the order of: the columns that the query uses. First those of
     conditions on the row itself, variable by variable, then those of aggregates, then those compared with the row
     before."""
@@ -120,7 +120,7 @@ def columns_by_use(query: Query, conditions: Sequence[Condition], tables: Sequen
 
 
 class _Pattern:
-    def __init__(self, checking: Checking, view: View, query: Query, table: str) -> None:
+    def __init__(self, checking: Checking, view: View, query: QueryCut, table: str) -> None:
         self.checking, self.view, self.query, self.table = checking, view, query, table
         self.names = [name for name, _ in query.pattern]
         self.plus = [plus for _, plus in query.pattern]
@@ -184,7 +184,7 @@ class _Pattern:
             order.insert(0, "part_timestamp")  # a part of the view spans several of what it reads
         return [*order, *map(quoted, columns_by_use(self.query, self.conditions, self.tables))]
 
-    def _bare(self, span: Span) -> str:
+    def _bare(self, span: Cut) -> str:
         return span.written((u.start, u.end, quoted(u.name)) for u in uses(span, self.tables))
 
     # -- the meaning
@@ -249,14 +249,14 @@ class _Pattern:
             text += f" HAVING {self._over(self.query.having, meant)}"
         return self.checking.spark.sql(text)
 
-    def _over(self, span: Span, changes: Sequence[tuple[int, int, str]] = ()) -> str:
+    def _over(self, span: Cut, changes: Sequence[tuple[int, int, str]] = ()) -> str:
         """The expression over the rows of a match: aggregates of one variable see its rows only."""
         found = [*changes, *((call.start, call.end, self._aggregate(call)) for call in calls(span))]
         taken = [(start, end) for start, end, _ in found]
         loose = [u for u in uses(span, self.tables) if not any(a <= u.start < b for a, b in taken)]
         return span.written([*found, *((u.start, u.end, quoted(u.name)) for u in loose)])
 
-    def _aggregate(self, call: Call) -> str:
+    def _aggregate(self, call: AggregateCall) -> str:
         qualifiers = [*self.names, *self.tables]
         variable: int | None = None
         texts = []
@@ -279,7 +279,7 @@ class _Pattern:
         return text + (f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else "")
 
 
-def _calls_of_prev(span: Span) -> list[tuple[int, int]]:
+def _calls_of_prev(span: Cut) -> list[tuple[int, int]]:
     """Where `PREV(...)` stands: from its name to behind its parenthesis."""
     found, words = [], span.words
     for at, word in enumerate(words[:-1]):
@@ -289,5 +289,5 @@ def _calls_of_prev(span: Span) -> list[tuple[int, int]]:
     return found
 
 
-def _opening(span: Span, start: int) -> int:
+def _opening(span: Cut, start: int) -> int:
     return next(w.start for w in span.words if w.start >= start and w.text == "(")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from spark_jobs.verify.clauses import Query, quoted
-from spark_jobs.verify.expressions import Call
+from spark_jobs.verify.clauses import QueryCut, quoted
+from spark_jobs.verify.expressions import AggregateCall
 from spark_jobs.verify.sketches import filter_of, only_call, with_items
 
 #: At the end of the name of a column that says how far another one may be off.
@@ -19,7 +19,7 @@ ERROR = "__error"
 _OF_TERMS, _OF_DISTANCE = 1e-9, 1e-12
 
 
-def with_errors(text: str, query: Query, names: Sequence[str], doubles: Collection[str]) -> str:
+def with_errors(text: str, query: QueryCut, names: Sequence[str], doubles: Collection[str]) -> str:
     """`text` is the query without its window. `names`: those of its results. `doubles`: the columns of the result that are floating point numbers."""
     items = []
     for item, name in zip(query.items, names, strict=True):
@@ -30,7 +30,7 @@ def with_errors(text: str, query: Query, names: Sequence[str], doubles: Collecti
     return with_items(text, query, items)
 
 
-def _error(call: Call) -> str | None:
+def _error(call: AggregateCall) -> str | None:
     rows = filter_of(call)
     if call.distinct or call.star:
         return None

@@ -21,7 +21,7 @@ from partwise.definitions import Source, View
 from partwise.parts import Range
 from partwise.sql.references import find
 from spark_jobs.verify.calls import documented
-from spark_jobs.verify.clauses import Span, Windowed, read
+from spark_jobs.verify.clauses import Cut, Windowed, read
 from spark_jobs.verify.expressions import calls
 from spark_jobs.verify.windowed_text import Text, cut, grouping
 from spark_jobs.verify.windows import bigints, moment
@@ -156,7 +156,7 @@ class _Several:
         """Aggregates over one window mean what is documented for windows, also where the largest groups are asked for."""
         if self.text.limit is None or len(self.text.windows) > 1 or self.text.windows[0].count is not None:
             return text
-        return documented(text, calls(Span(text, 0)), *self.meaning)
+        return documented(text, calls(Cut(text, 0)), *self.meaning)
 
     @cached_property
     def meaning(self) -> tuple[list[str], set[str]]:

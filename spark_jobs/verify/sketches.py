@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_jobs.verify.clauses import Item, Query, quoted
-from spark_jobs.verify.expressions import Call, calls, calls_in_having
+from spark_jobs.verify.clauses import QueryCut, SelectItem, quoted
+from spark_jobs.verify.expressions import AggregateCall, calls, calls_in_having
 
 _APPROXIMATE = ("approx_count_distinct", "approx_percentile")
 #: Standard error of an HLL sketch with 2^12 registers, the default.
@@ -37,7 +37,7 @@ class SketchBounds:
         return bool(self.near or self.ignored)
 
 
-def with_bounds(text: str, query: Query, names: Sequence[str]) -> SketchBounds | None:
+def with_bounds(text: str, query: QueryCut, names: Sequence[str]) -> SketchBounds | None:
     """`text` is the query without its window, every other letter in its place; `names`: those of its results.
     None: cannot be checked."""
     if "approx" not in text.lower():
@@ -60,34 +60,34 @@ def with_bounds(text: str, query: Query, names: Sequence[str]) -> SketchBounds |
     return SketchBounds(with_items(text, query, items), tuple(near), tuple(ignored))
 
 
-def with_items(text: str, query: Query, items: list[str]) -> str:
+def with_items(text: str, query: QueryCut, items: list[str]) -> str:
     """The query with further columns: at the end of the list, since GROUP BY may count its items."""
     if not items:
         return text
     return f"{text[: query.from_at]}, {', '.join(items)} {text[query.from_at :]}"
 
 
-def only_call(item: Item) -> Call | None:
+def only_call(item: SelectItem) -> AggregateCall | None:
     """The aggregate that a column is, if it is nothing else."""
     found = calls(item.body)
     whole = len(found) == 1 and (found[0].start, found[0].end) == (item.body.start, item.body.end)
     return found[0] if whole else None
 
 
-def _of_item(item: Item) -> tuple[str, str] | None:
+def _of_item(item: SelectItem) -> tuple[str, str] | None:
     call = only_call(item)
     if call is None:
         return None
     return _distinct(call) if call.name == "approx_count_distinct" else _percentile(call)
 
 
-def _distinct(call: Call) -> tuple[str, str]:
+def _distinct(call: AggregateCall) -> tuple[str, str]:
     error = float(call.args[1].text) if len(call.args) == 2 else _HLL_ERROR
     exact = f"COUNT(DISTINCT {call.args[0].text}){filter_of(call)}"
     return f"{exact} * {1 - _WIDE * error} - 1", f"{exact} * {1 + _WIDE * error} + 1"
 
 
-def _percentile(call: Call) -> tuple[str, str] | None:
+def _percentile(call: AggregateCall) -> tuple[str, str] | None:
     """Neighbours in rank: the values themselves may lie far apart."""
     try:
         share = float(call.args[1].text)
@@ -102,5 +102,5 @@ def _percentile(call: Call) -> tuple[str, str] | None:
     return f"get({values}, {low})", f"get({values}, {high})"
 
 
-def filter_of(call: Call) -> str:
+def filter_of(call: AggregateCall) -> str:
     return f" FILTER (WHERE {call.filter.text})" if call.filter is not None else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from spark_jobs.verify.clauses import Span, Windowed, Word, read, windows_in, without_comments
+from spark_jobs.verify.clauses import Cut, Windowed, Word, read, windows_in, without_comments
 
 _SETS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 
@@ -23,7 +23,7 @@ class Text:
 
 
 def cut(text: str) -> Text:
-    whole = Span(without_comments(text), 0)
+    whole = Cut(without_comments(text), 0)
     words = whole.words
     windows, plain = windows_in(whole)
     frequent = None
@@ -41,7 +41,7 @@ def cut(text: str) -> Text:
 
 def is_several(text: str, output: str) -> bool:
     """Whether a query is more than one window with GROUP BY."""
-    whole = Span(without_comments(text), 0)
+    whole = Cut(without_comments(text), 0)
     words, (windows, _) = whole.words, windows_in(whole)
     if not windows or any((a.upper, b.text) == ("PATTERN", "[") for a, b in pairwise(words)):
         return False

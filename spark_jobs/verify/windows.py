@@ -12,7 +12,7 @@ from partwise.definitions import Source, View
 from partwise.parts import FOREVER, Range
 from partwise.sql.references import find
 from spark_jobs.verify.calls import documented
-from spark_jobs.verify.clauses import Query, quoted
+from spark_jobs.verify.clauses import QueryCut, quoted
 from spark_jobs.verify.expressions import calls
 from spark_jobs.verify.rounding import with_errors
 from spark_jobs.verify.sketches import with_bounds
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 20
 
 
-def expect_windows(checking: Checking, view: View, query: Query, table: str, found: Expected) -> None:
+def expect_windows(checking: Checking, view: View, query: QueryCut, table: str, found: Expected) -> None:
     own, length = checking.known[view.name], checking.known[table].length
     window = query.windows[0]
     # An item without a name has one of ours.
@@ -73,7 +73,7 @@ def _begins(checking: Checking, view: View, table: str) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def bigints(checking: Checking, query: Query) -> set[str]:
+def bigints(checking: Checking, query: QueryCut) -> set[str]:
     """What is summed up and is a bigint: Spark itself says so, without a row."""
     spans = [item.body for item in query.items] + ([query.having] if query.having is not None else [])
     summed = sorted({call.args[0].text for span in spans for call in calls(span) if call.name == "sum"})
@@ -88,7 +88,7 @@ def bigints(checking: Checking, query: Query) -> set[str]:
     return {text for text, kind in zip(summed, kinds, strict=True) if kind == "bigint"}
 
 
-def moment(checking: Checking, query: Query, table: str) -> list[str]:
+def moment(checking: Checking, query: QueryCut, table: str) -> list[str]:
     """What orders rows, for aggregates that ask for the first or the last one."""
     source = checking.definitions[table]
     given = (source.time.column, source.time.tie) if isinstance(source, Source) else ("part_timestamp",)

@@ -45,7 +45,7 @@ def texts() -> list[Any]:
     return found
 
 
-def told(call: Call | own.Call) -> tuple[Any, ...]:
+def told(call: Call | own.AggregateCall) -> tuple[Any, ...]:
     args = [" ".join(arg.text.split()) for arg in call.args]
     condition = None if call.filter is None else " ".join(call.filter.text.split())
     return call.name, args, call.distinct, condition, call.ignore_nulls, call.start, call.end
