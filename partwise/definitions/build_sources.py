@@ -15,7 +15,8 @@ from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
 from partwise.object_store import is_remote, is_s3, wrong_url
 from partwise.spelling import did_you_mean
-from partwise.sql.types.declared import DECIMALS, MOST_DIGITS, NUMBERS, SIMPLE, bad_type, base
+from partwise.sql.types.declared import NUMBERS, SIMPLE, bad_type, base
+from partwise.sql.types.names import MOST_DIGITS, decimal_of
 
 
 def source(
@@ -173,10 +174,10 @@ def _bad_type(kind: str) -> tuple[str, str]:
     """What is wrong with a type, and what to write."""
     if base(kind) == "interval":
         return f"{shown(kind)} cannot be stored: Delta has no intervals", "store the seconds as bigint or double"
-    if base(kind) in DECIMALS and (found := re.fullmatch(r"\w+\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", kind)):
-        if int(found[1]) > MOST_DIGITS:
+    if (digits := decimal_of(kind)) is not None:
+        if digits[0] > MOST_DIGITS:
             return f"{shown(kind)} has more digits than a decimal can have", f"at most {MOST_DIGITS}: decimal(38,2)"
-        if int(found[2] or 0) > int(found[1]):
+        if digits[1] > digits[0]:
             return (
                 f"{shown(kind)} has more digits behind the point than in all",
                 "decimal(10,2): ten in all, two behind",

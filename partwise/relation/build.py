@@ -33,9 +33,10 @@ from partwise.relation.tree import (
     Tree,
     conjunct_columns,
 )
-from partwise.relation.types import comparable, normal
+from partwise.relation.types import comparable
 from partwise.sql.columns import place
 from partwise.sql.references import Analysis, FoundReference, analyse
+from partwise.sql.types.names import normal
 
 if TYPE_CHECKING:
     from sqlglot import exp

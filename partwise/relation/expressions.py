@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from partwise.relation.scope import Scope
 from partwise.relation.tree import COALESCE, Conjunct, Const, Equal, Expr, Other, Ref, TreeCall, columns_of, is_total
-from partwise.relation.types import INTEGERS, comparable, is_exact, normal
+from partwise.relation.types import comparable, is_exact
 from partwise.sql.functions import AGGREGATES
+from partwise.sql.types.names import BY_WIDTH, INTEGERS, normal
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 Known = Callable[["exp.Expr"], Expr | None]
 
 _TIMES = ("timestamp", "timestamp_ntz", "date")
-_WIDER = ("tinyint", "smallint", "int", "bigint")
 
 
 def no_others(_: exp.Expr) -> Expr | None:
@@ -155,7 +155,7 @@ def _cast(arg: Expr, to: str | None) -> Expr | None:
         return None
     if arg.type == to and is_exact(to):
         return arg
-    widened = {arg.type, to} <= INTEGERS and _WIDER.index(arg.type) < _WIDER.index(to)
+    widened = {arg.type, to} <= INTEGERS and BY_WIDTH.index(arg.type) < BY_WIDTH.index(to)
     as_text = to == "string" and is_exact(arg.type) and arg.type != "binary"
     as_date = to == "date" and arg.type in ("timestamp", "timestamp_ntz")
     return TreeCall(f"CAST({{}} AS {to.upper()})", (arg,), to) if widened or as_text or as_date else None

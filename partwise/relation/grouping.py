@@ -9,7 +9,7 @@ from partwise.relation.expressions import Known, conjuncts, expression, is_aggre
 from partwise.relation.problem import NotUnderstood
 from partwise.relation.scope import Scope
 from partwise.relation.tree import Aggregate, Expr, Filter, Group, Node, Other, Over, Project, Ref, Window
-from partwise.relation.types import INTEGERS
+from partwise.sql.types.names import INTEGERS
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from partwise.sql.types.names import INTEGERS
 
-_SYNONYMS = {
-    "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float", "bool": "boolean",
-    "numeric": "decimal(10,0)", "dec": "decimal(10,0)", "decimal": "decimal(10,0)", "text": "string",
-    "timestamp_ltz": "timestamp",
-}  # fmt: skip
-INTEGERS = frozenset(["tinyint", "smallint", "int", "bigint"])
 _EXACT = frozenset(["string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"])
-
-
-def normal(kind: str | None) -> str | None:
-    """One spelling for each type that is compared here; others come back as they are."""
-    if kind is None:
-        return None
-    small = re.sub(r"\s+", "", kind.lower())
-    if match := re.fullmatch(r"(?:decimal|dec|numeric)\((\d+)(?:,(\d+))?\)", small):
-        return f"decimal({match[1]},{match[2] or 0})"
-    return _SYNONYMS.get(small, small)
 
 
 def is_exact(kind: str | None) -> bool:

@@ -10,7 +10,8 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from partwise.sql.types.declared import DECIMALS, base
+from partwise.sql.types.declared import base
+from partwise.sql.types.names import DECIMALS
 
 _WHOLE = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64,

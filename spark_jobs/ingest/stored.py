@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from partwise.sql.types.declared import base, split
+from partwise.sql.types.names import decimal, decimal_of, exists
 from partwise.storage import schema as schemas
 
 #: The column that says which file a row came from.
@@ -31,7 +32,6 @@ _PLAIN = {
     "timestamp": "timestamp",
     "timestamp_ltz": "timestamp",
 }
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
 #: Quoted names may hold anything, commas and brackets too: those are left to Spark.
 _NAME = re.compile(r"\s*(\w+)\s*(?::|\s)\s*(.+)", re.DOTALL)
 
@@ -61,9 +61,8 @@ def type_of(text: str) -> Any:
     lower = text.lower()
     if lower in _PLAIN:
         return _PLAIN[lower]
-    if match := _DECIMAL.fullmatch(lower):
-        digits, scale = int(match[1] or 10), int(match[2] or 0)
-        return f"decimal({digits},{scale})" if 1 <= digits <= 38 and scale <= digits else None
+    if (digits := decimal_of(lower)) is not None:
+        return decimal(digits) if exists(digits) else None
     match = re.fullmatch(r"(array|map|struct)\s*<(.*)>", text, re.IGNORECASE | re.DOTALL)
     if match is None:
         return None

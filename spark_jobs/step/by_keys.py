@@ -21,8 +21,8 @@ from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
 from partwise.parts import Parts
 from partwise.relation.restriction import Restriction, restriction, to_columns
-from partwise.relation.types import INTEGERS, normal
 from partwise.sql.references import FoundReference
+from partwise.sql.types.names import INTEGERS, normal
 from partwise.storage import File, Handle, StorageError
 from partwise.storage import schema as schemas
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, message_of

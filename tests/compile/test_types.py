@@ -6,7 +6,8 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
-from partwise.sql.types.known import normal, type_of
+from partwise.sql.types.known import type_of
+from partwise.sql.types.names import normal
 
 COLUMNS = {
     "a": "tinyint", "b": "smallint", "c": "int", "d": "bigint", "e": "float", "f": "double", "g": "decimal(8,2)",

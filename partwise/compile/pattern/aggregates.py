@@ -12,7 +12,8 @@ from partwise.compile.pattern.implication import never_null
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns, row_problems
 from partwise.sql.text import Piece, one_line, plain, quoted
-from partwise.sql.types.known import Columns, average_type, decimal_of, is_number, sum_type, type_of
+from partwise.sql.types.known import Columns, average_type, is_number, sum_type, type_of
+from partwise.sql.types.names import decimal_of
 
 Kind = Literal["rows", "count", "sum", "min", "max", "first", "last"]
 AGGREGATES = "COUNT(*), COUNT(x), COUNT_IF(x), SUM(x), AVG(x), MIN(x), MAX(x), FIRST(x), LAST(x)"

@@ -16,7 +16,7 @@ from partwise.compile.pattern.text import keys, lines, named_keys, where
 from partwise.compile.select import Names
 from partwise.sql.layout import filled
 from partwise.sql.text import operand, quoted
-from partwise.sql.types.known import decimal_of
+from partwise.sql.types.names import decimal_of
 
 
 @dataclass(frozen=True, slots=True)

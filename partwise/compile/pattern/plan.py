@@ -15,7 +15,7 @@ from partwise.parts import Bound, Reference, duration_text
 from partwise.sql.calls import calls as aggregate_calls
 from partwise.sql.expressions import columns, previous_problem, row_problems, unknown_columns
 from partwise.sql.text import Piece, one_line, plain, quoted
-from partwise.sql.types.known import normal
+from partwise.sql.types.names import normal
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from partwise.compile.pattern.aggregates import Measure, Value, always_there
 from partwise.compile.pattern.automaton import Edge
 from partwise.compile.pattern.registers import Register, RegisterShape
 from partwise.sql.text import Piece, operand, quoted
-from partwise.sql.types.known import decimal_of
+from partwise.sql.types.names import decimal_of
 
 OLD, NEW = "old.", "new."
 

@@ -19,11 +19,11 @@ from partwise.compile.sample.hashing import can_hash, hash_sql, threshold
 from partwise.compile.sample.sizes import SizesQuery, sizes_query
 from partwise.definitions.definitions import Definition, Sample, Statement, View
 from partwise.definitions.yaml.places import Placed
-from partwise.relation.types import INTEGERS
 from partwise.spelling import did_you_mean
 from partwise.sql.canonical import canonical_of
 from partwise.sql.references import analyse
 from partwise.sql.text import quoted
+from partwise.sql.types.names import INTEGERS
 
 EXACT = "sample_exact"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partwise.relation.types import INTEGERS
+from partwise.sql.types.names import INTEGERS
 
 _SEED = "partwise"
 _SPARK = 42  # where Spark's own chain begins

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from partwise.relation.types import INTEGERS
 from partwise.sql.text import Piece, Token, plain, quoted
+from partwise.sql.types.names import INTEGERS
 
 #: Values with more digits than this have no useful bound.
 HUGE = 10**23

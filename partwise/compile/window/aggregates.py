@@ -10,7 +10,8 @@ from partwise.compile.model import Problem, TranslationError
 from partwise.compile.window.cells import Cell, Rows, Split, Values, both, cast, filtered, named, there
 from partwise.compile.window.moments import moments
 from partwise.sql.calls import SUPPORTED, Call
-from partwise.sql.types.known import average_type, decimal_of, is_integer, is_number, sum_type
+from partwise.sql.types.known import average_type, is_number, sum_type
+from partwise.sql.types.names import decimal_of, is_integer
 
 
 def split(call: Call, rows: Rows) -> Split:

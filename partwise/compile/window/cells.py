@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from partwise.sql.text import Piece, conjunct, operand
-from partwise.sql.types.known import decimal_of
+from partwise.sql.types.names import decimal_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from partwise.compile.window.cells import Cell, Split, both, cast, filtered, named, there
 from partwise.sql.text import operand
-from partwise.sql.types.known import decimal_of, is_integer
+from partwise.sql.types.names import decimal_of, is_integer
 
 
 def moments(name: str, args: list[str], kinds: list[str | None], where: str) -> Split:

@@ -4,56 +4,15 @@ from __future__ import annotations
 
 import re
 
-SIMPLE = frozenset(
-    [
-        "boolean",
-        "tinyint",
-        "byte",
-        "smallint",
-        "short",
-        "int",
-        "integer",
-        "bigint",
-        "long",
-        "float",
-        "real",
-        "double",
-        "decimal",
-        "dec",
-        "numeric",
-        "string",
-        "binary",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "timestamp_ltz",
-        "variant",
-    ]
-)
-NUMBERS = frozenset(
-    [
-        "tinyint",
-        "byte",
-        "smallint",
-        "short",
-        "int",
-        "integer",
-        "bigint",
-        "long",
-        "float",
-        "real",
-        "double",
-        "decimal",
-        "dec",
-        "numeric",
-    ]
-)
-DECIMALS = frozenset(["decimal", "dec", "numeric"])
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)")
-_TEXT = re.compile(r"(?:var)?char\(\s*\d{1,9}\s*\)")
-#: The most digits that a decimal of Spark has.
-MOST_DIGITS = 38
+from partwise.sql.types.names import DECIMALS, decimal_of, exists
 
+NUMBERS = frozenset(
+    ["tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long", "float", "real", "double", *DECIMALS]
+)
+SIMPLE = NUMBERS | {
+    "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "variant",
+}  # fmt: skip
+_TEXT = re.compile(r"(?:var)?char\(\s*\d{1,9}\s*\)")
 #: Nobody writes longer ones, and each level of nesting takes a call.
 _LONGEST = 2_000
 
@@ -65,14 +24,7 @@ def base(text: str) -> str:
 
 def scale_of(text: str) -> int:
     """The digits behind the point that a decimal keeps."""
-    found = _DECIMAL.fullmatch(text.strip().lower())
-    return int(found[2] or 0) if found else 0
-
-
-def _decimal(text: str) -> bool:
-    """Whether it is a decimal that exists: at most 38 digits, and not more of them behind the point than in all."""
-    found = _DECIMAL.fullmatch(text)
-    return found is not None and 1 <= int(found[1]) <= MOST_DIGITS and int(found[2] or 0) <= int(found[1])
+    return (decimal_of(text) or (0, 0))[1]
 
 
 def bad_type(text: str) -> str | None:
@@ -80,8 +32,10 @@ def bad_type(text: str) -> str | None:
     text = text.strip().lower()
     if len(text) > _LONGEST:
         return f"{text[:40]}..."
-    if text in SIMPLE or _decimal(text) or _TEXT.fullmatch(text):
+    if text in SIMPLE or _TEXT.fullmatch(text):
         return None
+    if (digits := decimal_of(text)) is not None:
+        return None if exists(digits) else text
     if text.startswith("array<") and text.endswith(">"):
         return bad_type(text[6:-1])
     if text.startswith("map<") and text.endswith(">"):

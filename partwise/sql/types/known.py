@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -10,42 +9,12 @@ from sqlglot import exp
 from partwise.sql.text import plain
 from partwise.sql.types.decimals import Decimals, added, as_decimal, divided, multiplied, remainder, wider
 from partwise.sql.types.functions import element, inside, of_function, rounded, whole
+from partwise.sql.types.names import BY_WIDTH, decimal, decimal_of, is_integer, normal
 
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_SYNONYMS = {
-    "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float", "bool": "boolean",
-    "numeric": "decimal(10,0)", "dec": "decimal(10,0)", "decimal": "decimal(10,0)",
-    "text": "string", "timestamp_ltz": "timestamp",
-}  # fmt: skip
 #: The decimals that hold all values of these types.
-_OF_INTEGERS: dict[str, Decimals] = {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (20, 0)}
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\((\d+)(?:,(\d+))?\)")
+_AS_DECIMAL: dict[str, Decimals] = {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (20, 0)}
 
 Columns = Mapping[str, str | None]
-
-
-def normal(text: str | None) -> str | None:
-    if text is None:
-        return None
-    if "<" in text:
-        return text.strip()  # fields keep the names that they were given
-    small = re.sub(r"\s+", "", text.lower())
-    if match := _DECIMAL.fullmatch(small):
-        return f"decimal({match[1]},{match[2] or 0})"
-    return _SYNONYMS.get(small, text.strip().lower() if " " in text.strip() else small)
-
-
-def decimal_of(kind: str | None) -> Decimals | None:
-    match = _DECIMAL.fullmatch(kind or "")
-    return (int(match[1]), int(match[2] or 0)) if match else None
-
-
-def decimal(found: Decimals | None) -> str | None:
-    return None if found is None else f"decimal({found[0]},{found[1]})"
-
-
-def is_integer(kind: str | None) -> bool:
-    return kind in _INTEGERS
 
 
 def is_float(kind: str | None) -> bool:
@@ -155,7 +124,7 @@ def _arithmetic(tree: exp.Binary, columns: Columns | None) -> str | None:
     if any(is_float(kind) for kind in kinds):
         return "float" if kinds == ["float", "float"] and not is_division else "double"
     if all(is_integer(kind) for kind in kinds):
-        return "double" if is_division else max((kind for kind in kinds if kind), key=_INTEGERS.index)
+        return "double" if is_division else max((kind for kind in kinds if kind), key=BY_WIDTH.index)
     # Beside a decimal a whole number is one, too: of as many digits as it has where it is written out.
     if any(
         isinstance(side, exp.Cast) and isinstance(side.this, exp.Literal) and is_integer(kind)
@@ -163,7 +132,7 @@ def _arithmetic(tree: exp.Binary, columns: Columns | None) -> str | None:
     ):
         return None  # 12L and CAST(12 AS BIGINT) look alike here, but not to Spark
     left, right = (
-        decimal_of(kind) or as_decimal(_digits(side)) or _OF_INTEGERS[kind or ""]
+        decimal_of(kind) or as_decimal(_digits(side)) or _AS_DECIMAL[kind or ""]
         for side, kind in zip(sides, kinds, strict=True)
     )
     if is_division:
@@ -193,8 +162,8 @@ def _common(kinds: list[str | None]) -> str | None:
     if any(is_float(kind) for kind in known):
         return "double"
     if all(is_integer(kind) for kind in known):
-        return max(known, key=_INTEGERS.index)
-    return decimal(wider([decimal_of(kind) or _OF_INTEGERS[kind] for kind in known]))
+        return max(known, key=BY_WIDTH.index)
+    return decimal(wider([decimal_of(kind) or _AS_DECIMAL[kind] for kind in known]))
 
 
 def _branches(tree: exp.Case | exp.If) -> list[exp.Expr]:

@@ -13,7 +13,8 @@ from partwise.definitions.definitions import Time
 from partwise.sources import bounds as b
 from partwise.sources.bounds import Bounds
 from partwise.sources.closing import MICROS
-from partwise.sql.types.declared import DECIMALS, NUMBERS, base, scale_of
+from partwise.sql.types.declared import NUMBERS, base, scale_of
+from partwise.sql.types.names import DECIMALS
 from partwise.storage import schema as schemas
 from spark_jobs.ingest.files.find import NANOS
 from spark_jobs.ingest.files.layout import TIMES, Layout
