@@ -47,14 +47,14 @@ def _look(ledger: Ledger, sql: str, asked: Collection[str], dialect: str) -> tup
 
 
 def _newer(graph: Graph, found: Found) -> str:
-    return f"newer moments are not settled: {_list(graph, found.in_the_way)}" if found.in_the_way else ""
+    return f"newer snapshots are not settled: {_list(graph, found.in_the_way)}" if found.in_the_way else ""
 
 
 def _refused(graph: Graph, found: Found) -> str:
     if found.missing:
         return f"--settled: {', '.join(found.missing)} had no complete content yet; {_list(graph, found.in_the_way)}."
     return (
-        "--settled: at no moment that is on record was everything up to date that this query may read; in the way: "
+        "--settled: at no sequence on record was everything that this query may read up to date; in the way: "
         f"{_list(graph, found.in_the_way) or 'nothing now, but definitions or history changed since'}. "
         "A condition on part_timestamp lets it read fewer parts; --settled=wait waits."
     )

@@ -26,7 +26,7 @@ _TICK = text(
 _NOW = text("SELECT seq, defined, at FROM clock WHERE id = 1")
 #: Nothing that is written from now on is as old as this time. Waits for whoever is writing.
 _PASS = text(
-    "UPDATE clock SET at = CASE WHEN at < :moment THEN :moment ELSE at END WHERE id = 1 RETURNING seq, defined, at"
+    "UPDATE clock SET at = CASE WHEN at < :reached THEN :reached ELSE at END WHERE id = 1 RETURNING seq, defined, at"
 )
 
 
@@ -73,7 +73,7 @@ class Database:
     def passing(self, moment: float) -> Iterator[Reading]:
         """A transaction without a number, alone on the ledger, after which nothing is written as of `moment`."""
         with self._transaction("write") as on:
-            yield Reading(on, *on.execute(_PASS, {"moment": moment}).one())
+            yield Reading(on, *on.execute(_PASS, {"reached": moment}).one())
 
     @contextmanager
     def trying(self, now: float) -> Iterator[Writing]:

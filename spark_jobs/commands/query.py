@@ -43,7 +43,7 @@ def command(
         typer.Option(
             "--settled",
             metavar="[=wait]",
-            help="As of the newest moment at which nothing was stale that the query may read; =wait waits for one.",
+            help="As of the newest sequence at which nothing was stale that the query may read; =wait waits for one.",
         ),
     ] = None,
     fresh: Annotated[
@@ -60,11 +60,11 @@ def command(
 ) -> None:
     """Query tables by name, all from one snapshot. Filter parts by `part_timestamp`.
 
-    The same moment gives the same answer, whenever it is asked. Which one it was is said on stderr, as a sequence of the
-    ledger: `--as-of @N` repeats it. `partwise now` shows the newest.
+    The same sequence of the ledger gives the same answer, whenever it is asked. The answer names its sequence on stderr:
+    `--as-of @N` repeats it, and `partwise now` shows the newest.
 
-    One moment of the ledger is not always one of the sources: while late rows make their way, a view may be behind what
-    it reads. With --settled every part that the query may read is exactly what the sources of that moment give.
+    While late rows make their way, a view may be behind what it reads. With --settled every part that the query may
+    read is exactly what the sources gave at that sequence.
 
     With --fresh the answer is what the view would give if it were refreshed now, estimated from its sample (`sample:` in
     its definition) with an interval, or exact where nothing is stale. See docs/fresh_answers.md.

@@ -1,4 +1,4 @@
-"""Whether the ledger is in order, and whether what was published was one moment; from the ledger alone."""
+"""Whether the ledger is in order, and whether what was published was one snapshot; from the ledger alone."""
 
 from __future__ import annotations
 

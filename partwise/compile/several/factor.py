@@ -179,7 +179,7 @@ def _pane(view: QueryView, side: _Side) -> tuple[GeneratedView, str]:
 def _aggregate(call: Call, found: Factored) -> str:
     """Over the joined rows of both sides, `a` and `b`. Raises NotPossible."""
     if call.distinct or call.name not in ("count", "sum", "avg", "min", "max") or len(call.args) != 1:
-        raise NotPossible(f"{call.text} cannot be told from each stream alone")
+        raise NotPossible(f"{call.text} cannot be computed from each stream alone")
     filtered = f" FILTER (WHERE {found.text(call.filter)})" if call.filter is not None else ""
     read = [*([] if call.star else call.args), *([call.filter] if call.filter is not None else [])]
     side = found.side_of(*read) if read else None

@@ -206,7 +206,7 @@ class RefreshRule(_Strict):
     readers: Literal["wait", "published"] = Field(
         "wait",
         description="What views do that read deferred parts: `wait` until they are refreshed, or go on with their "
-        "`published` content, which mixes moments.",
+        "`published` content, which mixes snapshots.",
     )
     new: Literal["with the rest", "at once"] = Field(
         "with the rest",
