@@ -1,14 +1,12 @@
-"""Every stage of the translation as a file to read: tests/golden/compile.
+"""Every stage of the translation as a file to read: tests/golden/patterns.txt and windows.txt.
 
-`NAME.sql` is a query with its settings in the first lines, `NAME.txt` what becomes of it: the clauses, the state
-machine or the split of each aggregate, the layout, and the SQL. PARTWISE_WRITE_GOLDEN=1 writes the files again.
+A case is a query with its settings in the first lines, and what becomes of it: the clauses, the state machine or the
+split of each aggregate, the layout, and the SQL. tests/golden/refused_queries.txt has what cannot be translated.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +15,10 @@ from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.window.plan import plan_window
 from partwise.sql import find
+from tests.golden import Golden
 
-FOLDER = Path(__file__).parents[1] / "golden" / "compile"
+STAGES = [Golden("patterns.txt"), Golden("windows.txt")]
+REFUSED = Golden("refused_queries.txt")
 TABLES = {
     "measurements": InputTable(
         "measurements", "source", 60,
@@ -106,17 +106,11 @@ def _pointed(text: str, offset: int, message: str, hint: str) -> str:
     return f"{text.splitlines()[line]}\n{' ' * column}^ {message}\n" + (f"  hint: {hint}\n" if hint else "")
 
 
-def _compare(path: Path, found: str) -> None:
-    if os.environ.get("PARTWISE_WRITE_GOLDEN"):
-        path.write_text(found)
-    assert found == path.read_text()
+@pytest.mark.parametrize("golden, name", [(golden, name) for golden in STAGES for name in golden.cases])
+def test_stages(golden: Golden, name: str) -> None:
+    golden.check(name, described(settings_of(golden.cases[name])))
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sql")), ids=lambda p: p.stem)
-def test_stages(path: Path) -> None:
-    _compare(path.with_suffix(".txt"), described(settings_of(path.read_text())))
-
-
-@pytest.mark.parametrize("path", sorted((FOLDER / "errors").glob("*.sql")), ids=lambda p: p.stem)
-def test_errors(path: Path) -> None:
-    _compare(path.with_suffix(".txt"), complaint(settings_of(path.read_text())))
+@pytest.mark.parametrize("name", REFUSED.cases)
+def test_errors(name: str) -> None:
+    REFUSED.check(name, complaint(settings_of(REFUSED.cases[name])))

@@ -1,8 +1,7 @@
-"""The lifted text of each construct, as golden files; PARTWISE_WRITE_GOLDEN=1 writes them again."""
+"""The lifted text of each construct, as golden files."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,12 @@ from hypothesis import strategies as st
 
 from partwise.compile.many_parts import NotLiftable, lift, spread, why_not
 from partwise.parts import Bound, Reference
+from tests.golden import Golden
 from tests.many_parts.duck import Duck, translated
 from tests.many_parts.queries import SPARK_REFUSES
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "many_parts"
-NAMES = sorted(path.stem for path in GOLDEN.glob("*.sql"))
+LIFTED = [Golden(f"many_parts_{name}.txt") for name in ("selects", "joins")]
+REFUSED = Golden("many_parts_refused.txt")
 
 
 def shown(sql: str) -> str:
@@ -29,14 +29,11 @@ def shown(sql: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_constructs(name: str) -> None:
-    found = shown((GOLDEN / f"{name}.sql").read_text(encoding="utf-8").strip())
-    file = GOLDEN / f"{name}.txt"
-    if os.environ.get("PARTWISE_WRITE_GOLDEN"):
-        file.write_text(found, encoding="utf-8")
-    assert found == file.read_text(encoding="utf-8")
-    assert found.startswith("part by part") == name.startswith("not_")
+@pytest.mark.parametrize("golden, name", [(golden, name) for golden in (*LIFTED, REFUSED) for name in golden.cases])
+def test_constructs(golden: Golden, name: str) -> None:
+    found = shown(golden.cases[name].strip())
+    golden.check(name, found)
+    assert found.startswith("part by part") == (golden is REFUSED)
 
 
 @pytest.mark.parametrize("sql", SPARK_REFUSES)

@@ -1,10 +1,4 @@
-"""References in SQL: golden files with the query, what was found in it, and the text after splicing.
-
-`PARTWISE_WRITE_GOLDEN=1 pytest tests/sql/test_references.py` writes them again; look at the difference.
-"""
-
-import os
-from pathlib import Path
+"""References in SQL: a golden file with each query, what was found in it, and the text after splicing."""
 
 import pytest
 from hypothesis import given
@@ -12,9 +6,9 @@ from hypothesis import strategies as st
 
 from partwise.parts import Bound, Reference
 from partwise.sql import FoundReference, find, splice
+from tests.golden import Golden
 
-FOLDER = Path(__file__).parents[1] / "golden" / "references"
-FILES = sorted(FOLDER.glob("*.sql"))
+GOLDEN = Golden("references.txt")
 
 
 def replacement(found: FoundReference) -> str:
@@ -33,18 +27,13 @@ def told(sql: str) -> str:
     return "\n".join([*lines, "", splice(sql, replacement)])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_found_and_spliced_as_expected(path: Path) -> None:
-    sql = path.read_text(encoding="utf-8")
-    expected = path.with_suffix(".txt")
-    if os.environ.get("PARTWISE_WRITE_GOLDEN"):
-        expected.write_text(told(sql), encoding="utf-8")
-    assert told(sql) == expected.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", GOLDEN.cases)
+def test_found_and_spliced_as_expected(name: str) -> None:
+    GOLDEN.check(name, told(GOLDEN.cases[name]))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_nothing_but_references_changes(path: Path) -> None:
-    sql = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("sql", GOLDEN.cases.values(), ids=GOLDEN.cases)
+def test_nothing_but_references_changes(sql: str) -> None:
     assert splice(sql, lambda found: found.written) == sql
     mark = "\x00"
     aliases = {f" AS {quote}{t.table}{quote}" for t in find(sql).parts for quote in ("", "`")}
@@ -60,9 +49,8 @@ def test_nothing_but_references_changes(path: Path) -> None:
     assert at == len(sql)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_offsets_are_those_of_the_text(path: Path) -> None:
-    sql = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("sql", GOLDEN.cases.values(), ids=GOLDEN.cases)
+def test_offsets_are_those_of_the_text(sql: str) -> None:
     found = find(sql)
     assert not found.problems
     assert found.parts

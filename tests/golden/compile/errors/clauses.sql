@@ -1,1 +1,0 @@
-SELECT DISTINCT src FROM measurements PATTERN [a] ORDER BY loss DESC LIMIT 5

@@ -1,1 +1,0 @@
-SELECT src FROM measurements m WHERE loss > 1

@@ -1,1 +1,0 @@
-SELECT src, COUNT(*) AS n FROM measurements PATTERN [a, b*, a, ] GROUP BY src

@@ -1,1 +1,0 @@
-SELECT src, COUNT(*) AS n FROM measurement [WINDOW 10 minutes] GROUP BY src

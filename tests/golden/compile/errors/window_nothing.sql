@@ -1,1 +1,0 @@
-SELECT 1 AS one FROM measurements [WINDOW 3 minutes]

@@ -1,1 +1,0 @@
-SELECT src, COUNT(*) AS n FROM measurements [WINDOW ten minutes] GROUP BY src

@@ -1,1 +1,0 @@
-SELECT a.src FROM m[j] a LEFT ANTI JOIN m[j-1] b ON a.src = b.src

@@ -1,1 +1,0 @@
-SELECT src FROM m[j] WHERE loss > (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM m[j] GROUP BY ROLLUP(src)) t)

@@ -1,1 +1,0 @@
-SELECT m.src, n.region FROM m[j] m RIGHT JOIN nodes n ON m.src = n.node

@@ -1,1 +1,0 @@
-SELECT * FROM nodes n LEFT ANTI JOIN m[j] m ON m.src = n.node

@@ -1,1 +1,0 @@
-SELECT DISTINCT src FROM m[j-1..j]

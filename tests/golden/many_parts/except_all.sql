@@ -1,1 +1,0 @@
-SELECT src, dest FROM m[j] EXCEPT ALL SELECT src, dest FROM m[j-1]

@@ -1,1 +1,0 @@
-SELECT src FROM m[j] EXCEPT SELECT node FROM nodes

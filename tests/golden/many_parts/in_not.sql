@@ -1,1 +1,0 @@
-SELECT src FROM m[j] WHERE src NOT IN (SELECT src FROM m[j-1])

@@ -1,1 +1,0 @@
-SELECT src, tag FROM m[j] LATERAL VIEW explode(tags) t AS tag

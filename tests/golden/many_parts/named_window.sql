@@ -1,1 +1,0 @@
-SELECT src, SUM(loss) OVER w AS s FROM m[j] WINDOW w AS (PARTITION BY src ORDER BY t)

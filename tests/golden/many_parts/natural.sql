@@ -1,1 +1,0 @@
-SELECT src FROM m[j] NATURAL JOIN n[j-1]

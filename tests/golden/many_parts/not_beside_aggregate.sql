@@ -1,1 +1,0 @@
-SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM m[j-1]) AS before FROM m[j]

@@ -1,1 +1,0 @@
-SELECT src, FIRST(loss) AS f FROM m[j] GROUP BY src

@@ -1,1 +1,0 @@
-SELECT a.src, b.n FROM m[j] a, LATERAL (SELECT COUNT(*) AS n FROM m[j-1] GROUP BY GROUPING SETS ((src), ())) b

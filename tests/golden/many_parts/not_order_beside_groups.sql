@@ -1,1 +1,0 @@
-SELECT src, COUNT(*) AS n FROM m[j] GROUP BY src ORDER BY (SELECT MAX(loss) FROM m[j-1])

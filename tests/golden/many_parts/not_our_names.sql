@@ -1,1 +1,0 @@
-SELECT loss AS __j1 FROM m[j]

@@ -1,1 +1,0 @@
-SELECT * FROM m[j] PIVOT (SUM(loss) FOR src IN ('a', 'b'))

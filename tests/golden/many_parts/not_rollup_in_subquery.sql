@@ -1,1 +1,0 @@
-SELECT src FROM m[j] WHERE loss IN (SELECT COUNT(*) FROM m[j] GROUP BY ROLLUP(src))

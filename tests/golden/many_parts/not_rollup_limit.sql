@@ -1,1 +1,0 @@
-SELECT src, COUNT(*) AS n FROM m[j] GROUP BY CUBE(src) ORDER BY src, n LIMIT 2

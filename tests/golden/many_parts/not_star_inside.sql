@@ -1,1 +1,0 @@
-SELECT to_json(struct(*)) AS row FROM m[j]

@@ -1,1 +1,0 @@
-SELECT array(1, loss)[0] AS a FROM m[j]

@@ -1,1 +1,0 @@
-SELECT src, loss * 2 AS twice FROM m[j] WHERE loss > 0

@@ -1,1 +1,0 @@
-SELECT * FROM m[j] a LEFT SEMI JOIN m[j-1] b ON a.src = b.src

@@ -1,1 +1,0 @@
-SELECT *, a.*, b.src AS other FROM m[j] a JOIN m[j-1] b ON a.src = b.src

@@ -1,1 +1,0 @@
-SELECT * EXCEPT (t) FROM m[j]

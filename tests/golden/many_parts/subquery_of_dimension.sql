@@ -1,1 +1,0 @@
-SELECT node FROM nodes WHERE node IN (SELECT src FROM m[j])

@@ -1,1 +1,0 @@
-SELECT src FROM m[j] UNION ALL SELECT node FROM nodes UNION SELECT dest FROM m[j-1]

@@ -1,1 +1,0 @@
-SELECT COUNT(*) AS n, SUM(loss) AS s FROM m[j] WHERE loss > 0

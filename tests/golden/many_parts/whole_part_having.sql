@@ -1,1 +1,0 @@
-SELECT 1 AS one FROM m[j] HAVING COUNT(*) > 3

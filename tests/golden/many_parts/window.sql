@@ -1,1 +1,0 @@
-SELECT src, SUM(loss) OVER (PARTITION BY src ORDER BY t) AS s, RANK() OVER (ORDER BY loss) AS r FROM m[j]

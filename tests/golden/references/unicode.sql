@@ -1,1 +1,0 @@
-SELECT 'grüße 😀 [j]' AS `größe`, src FROM measurements[j] WHERE dest = '東京'
