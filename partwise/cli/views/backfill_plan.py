@@ -147,7 +147,7 @@ def as_json(found: BackfillPlan) -> dict[str, Any]:
         "waits": list(found.waits),
         "notes": list(found.asked.notes),
         "rows": sum(guess.rows for guess in found.estimates.values()),
-        "seconds": None if found.seconds is None else round(found.seconds, 1),
+        "seconds": None if found.seconds is None else round(found.seconds, 3),
     }
 
 
