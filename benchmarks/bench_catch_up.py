@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from partwise import storage
-from partwise.definitions import load
+from partwise.compile.load import load
 from partwise.ledger.open import open_ledger
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts

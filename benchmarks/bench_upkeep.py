@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import func, select
 
 from partwise import storage
-from partwise.definitions import load
+from partwise.compile.load import load
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import open_ledger
 from partwise.ledger.schema import complete

@@ -52,6 +52,17 @@ class Airflow:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """Small steps share a job of Spark: at most so many tables, with so many rows in their results.
+
+    With one table each step has a job of its own.
+    """
+
+    views: int = 20
+    rows: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Paths are relative to the workspace. `timezone` is for display only: parts are UTC.
 
@@ -73,6 +84,7 @@ class Settings:
     history: str = "7 days"
     chunk_parts: int = 1_000
     chunk_rows: int = 20_000_000
+    batch: Batch = field(default_factory=Batch)
 
     @property
     def history_seconds(self) -> float:
@@ -88,6 +100,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 _KINDS: dict[str, type[Spark | Airflow | Store]] = {"spark": Spark, "airflow": Airflow, "store": Store}
 _TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history")
 _NUMBERS = ("chunk_parts", "chunk_rows")
+_BATCH = ("views", "rows")
 _EXAMPLES = {
     "spark": "spark: {master: 'local[*]'}",
     "airflow": "airflow: {url: http://localhost:8080}",
@@ -98,6 +111,7 @@ _EXAMPLES = {
     "ledger": "ledger: sqlite:///ledger.db",
     "history": "history: 7 days",
     "keep": "keep: 10 minutes",
+    "batch": "batch: {views: 20, rows: 100000}",
 }
 #: Less would remove files from under reads that are going on.
 _SHORTEST_HISTORY = 3600
@@ -133,12 +147,16 @@ def _from_file(file: Path) -> Settings:
     for key, value in raw.items():
         if key in _GROUPS:
             found[key] = _group(file, key, value)
+        elif key == "batch":
+            found[key] = _batch(file, value)
         elif key in _TEXTS:
             found[key] = _text(f"{file.name}: {key}", value, key)
         elif key in _NUMBERS:
             found[key] = _number(f"{file.name}: {key}", value)
         else:
-            raise BadSetting(f"{file}: there is no setting {key!r}{_meant(str(key), (*_TEXTS, *_NUMBERS, *_GROUPS))}")
+            raise BadSetting(
+                f"{file}: there is no setting {key!r}{_meant(str(key), (*_TEXTS, *_NUMBERS, 'batch', *_GROUPS))}"
+            )
     return _checked(Settings(**found), str(file))
 
 
@@ -162,6 +180,15 @@ def _parse(file: Path) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise BadSetting(f"{file}: expected settings such as `warehouse: warehouse`, found {_shown(raw)}")
     return raw
+
+
+def _batch(file: Path, value: object) -> Batch:
+    if not isinstance(value, dict | None):
+        raise BadSetting(f"{file}: batch is {_shown(value)}; expected a map, for example {_EXAMPLES['batch']}")
+    given = value or {}
+    if unknown := [key for key in given if key not in _BATCH]:
+        raise BadSetting(f"{file}: there is no setting batch.{unknown[0]}{_meant(str(unknown[0]), _BATCH)}")
+    return Batch(**{key: _number(f"{file.name}: batch.{key}", number) for key, number in given.items()})
 
 
 def _group(file: Path, name: str, value: object) -> Spark | Airflow | Store:
@@ -193,7 +220,12 @@ def _override(settings: Settings, environment: Mapping[str, str]) -> Settings:
     given = {k.removeprefix("PARTWISE_").lower(): v for k, v in environment.items() if k.startswith("PARTWISE_") and v}
     texts: dict[str, Any] = {name: given[name] for name in _TEXTS if name in given}
     texts |= {name: _number(f"PARTWISE_{name.upper()}", given[name]) for name in _NUMBERS if name in given}
-    settings = replace(settings, **texts)
+    batch = {
+        key: _number(f"PARTWISE_BATCH_{key.upper()}", given[f"batch_{key}"])
+        for key in _BATCH
+        if f"batch_{key}" in given
+    }
+    settings = replace(settings, **texts, batch=replace(settings.batch, **batch))
     for name, keys in _GROUPS.items():
         found = {key: given[f"{name}_{key}"] for key in keys if f"{name}_{key}" in given and key != "conf"}
         settings = replace(settings, **{name: replace(getattr(settings, name), **_instead(found))})

@@ -7,11 +7,13 @@ asks the world for anything.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from deltalake.exceptions import DeltaError
 
 from partwise import storage
 from partwise.choose.settled import settled
@@ -20,9 +22,10 @@ from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
 from partwise.ledger.records.running import Running
 from partwise.ledger.records.strategies import Settlement
-from partwise.ledger.write.lease_holding import SECONDS, leased, who
-from partwise.ledger.write.leases import Lease
-from partwise.ledger.write.orphans import adopt_orphans
+from partwise.ledger.write.lease_holding import SECONDS, leased, leased_together, who
+from partwise.ledger.write.leases import Fenced, Lease
+from partwise.ledger.write.orphans import Foreign, adopt_orphans
+from partwise.settings import Batch
 from partwise.storage.paths import table_path, versions_path
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ class Engine:
     holder: str = field(default_factory=who)
     most_parts: int = 1_000  # of one step
     most_rows: int = 20_000_000  # that one query reads, as far as the ledger can tell
+    batch: Batch = field(default_factory=Batch)  # which small steps share a job of Spark
     step_seconds: float = 30.0  # a step publishes what it has after about this time; the next one goes on
     small_rows: int = 100_000  # results up to about so many come as Arrow; 0: Spark writes all of them
     progress: Callable[[Running], None] = lambda step: None  # whoever runs steps may show how far they are
@@ -86,6 +90,25 @@ class Engine:
                 sweep(self, held)
             self.passed("adopted")
             yield held
+
+    @contextmanager
+    def leased_together(self, tables: Collection[str]) -> Iterator[tuple[Lease, ...]]:
+        """The leases of those of these tables that are free and sound, as `leased` gives them.
+
+        What speaks against one of them is told by a step of its own.
+        """
+        with leased_together(self.ledger, tables, self.holder, self.now, LEASE) as held:
+            self.passed("leased")
+            sound = []
+            for lease in held:
+                try:
+                    adopt(self, lease)
+                    sweep(self, lease)
+                except (Foreign, Fenced, DeltaError, storage.StorageError, OSError):
+                    continue
+                sound.append(lease)
+            self.passed("adopted")
+            yield tuple(sound)
 
 
 def adopt(engine: Engine, held: Lease) -> int:

@@ -1,7 +1,8 @@
-"""Everything that is ready, until nothing is: steps of independent tables side by side in one session."""
+"""Everything that is ready, until nothing is: steps of independent tables in one job, or side by side in one session."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from deltalake.exceptions import DeltaError
 
+from partwise.choose.together import grouped
 from partwise.ledger.read.pin import DefinitionChanged
 from partwise.ledger.write.leases import Busy, Fenced
 from partwise.ledger.write.orphans import Foreign
@@ -20,6 +22,9 @@ from partwise.storage import Conflict, StorageError
 from spark_jobs import retry
 from spark_jobs.engine import Engine
 from spark_jobs.step.run_step import Report, run_step
+from spark_jobs.together import may_share, run_together
+
+log = logging.getLogger("partwise.step")
 
 #: Steps that run at once; each is a Spark job of its own.
 SIDE_BY_SIDE = 2
@@ -45,18 +50,30 @@ class Outcome:
     given_up: bool = False
 
 
+@dataclass(frozen=True)
+class _Ended:
+    """How a job ended, and the tables that it left out."""
+
+    outcomes: list[Outcome]
+    left: Collection[str] = ()
+
+
 @dataclass
 class _Tries:
-    """How often tables were tried in vain since they got anywhere, since when others have them, until when they rest."""
+    """How often tables were tried in vain since they got anywhere, since when others have them, until when they rest.
+
+    Those that a job for several tables left out have their next step alone."""
 
     busy: dict[str, float] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     troubled: dict[str, int] = field(default_factory=dict)
     rest: dict[str, float] = field(default_factory=dict)
     given_up: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)
 
     def ended(self, outcome: Outcome) -> Outcome:
         table, now = outcome.step.table, time.monotonic()
+        self.alone.discard(table)
         if outcome.trouble is not None:
             count = self.troubled[table] = self.troubled.get(table, 0) + 1
             if count > len(retry.PAUSES):
@@ -98,20 +115,21 @@ def run(
     `within` says, each time that something may begin, to which parts the work is limited; all by default.
     """
     stop = stop or threading.Event()
-    running: dict[Future[Outcome], str] = {}
+    running: dict[Future[_Ended], list[str]] = {}
     tries = _Tries()
     with ThreadPoolExecutor(side_by_side) as pool:
         while True:
             resting: list[float] = []
             if not stop.is_set():
                 scope = within() if within else None
-                for step in _next_steps(engine, only, set(running.values()), tries, scope):
-                    if tries.left(step.table):
-                        resting.append(tries.left(step.table))
-                    elif len(running) < side_by_side:
-                        # Everything that is due in the table, not only this range: one lease, one job, one commit.
-                        asked = None if scope is None else scope[step.table]
-                        running[pool.submit(_run, engine, step, asked)] = step.table
+                busy = {table for tables in running.values() for table in tables}
+                steps = _next_steps(engine, only, busy, tries, scope)
+                resting = [left for step in steps if (left := tries.left(step.table))]
+                for group in _grouped(engine, [step for step in steps if not tries.left(step.table)], tries.alone):
+                    if len(running) < side_by_side:
+                        # Everything that is due in a table, not only this range: one lease, one job, one commit.
+                        asked = None if scope is None else {step.table: scope[step.table] for step in group}
+                        running[pool.submit(_run, engine, group, asked)] = [step.table for step in group]
             if not running:
                 if not resting:
                     return
@@ -120,7 +138,10 @@ def run(
             done, _ = wait(running, timeout=min(resting, default=None), return_when=FIRST_COMPLETED)
             for future in done:
                 del running[future]
-                yield tries.ended(future.result())
+                ended = future.result()
+                tries.alone.update(ended.left)
+                for outcome in ended.outcomes:
+                    yield tries.ended(outcome)
 
 
 def _next_steps(
@@ -151,7 +172,37 @@ def _with_helpers(engine: Engine, only: Collection[str] | None) -> Collection[st
     return {*only, *(name for name, helper in engine.definitions.helpers.items() if helper.helper_of in only)}
 
 
-def _run(engine: Engine, step: Step, asked: Parts | None) -> Outcome:
+def _grouped(engine: Engine, steps: list[Step], alone: Collection[str]) -> list[list[Step]]:
+    """Steps that may share a job, the most urgent first."""
+    graph = engine.definitions.graph()
+
+    def shares(table: str) -> bool:
+        return table not in alone and bool(engine.small_rows) and may_share(engine, table)
+
+    return grouped(steps, lambda table: graph[table].length, shares, engine.batch)
+
+
+def _run(engine: Engine, group: list[Step], asked: Mapping[str, Parts] | None) -> _Ended:
+    """The steps of a group in one job. What that leaves out is looked up again, and then computed alone."""
+    if len(group) == 1:
+        return _Ended([_run_one(engine, group[0], None if asked is None else asked[group[0].table])])
+    step_of = {step.table: step for step in group}
+    outcomes: list[Outcome] = []
+    try:
+        for report in run_together(engine, list(step_of), asked):
+            outcomes.append(Outcome(step_of[report.table], report))
+    except (Busy, Conflict, Fenced):
+        pass
+    except DefinitionChanged:
+        engine.catch_up()
+    except Exception as why:
+        if not (isinstance(why, _TROUBLE) or retry.is_infrastructure(why)):
+            raise
+        log.info("a job for several tables ended early: %s", why)
+    return _Ended(outcomes, step_of.keys() - {outcome.step.table for outcome in outcomes})
+
+
+def _run_one(engine: Engine, step: Step, asked: Parts | None) -> Outcome:
     """One step. Losing against somebody else is ordinary: what is due is looked up again."""
     try:
         return Outcome(step, run_step(engine, step.table, asked))

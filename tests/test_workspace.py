@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from partwise.settings import BadSetting, Settings, read_settings
+from partwise.settings import BadSetting, Batch, Settings, read_settings
 from partwise.workspace import NoWorkspace, Workspace, find, open_workspace
 
 
@@ -50,6 +50,9 @@ def test_variables_override_the_file(tmp_path: Path) -> None:
         ("ledger:", "ledger is empty"),
         ("chunk_parts: none", "chunk_parts is 'none'; expected a whole number from 1"),
         ("chunk_rows: 0", "expected a whole number from 1"),
+        ("batch: 20", "batch is a number; expected a map, for example batch: {views: 20, rows: 100000}"),
+        ("batch: {veiws: 2}", "there is no setting batch.veiws; did you mean views?"),
+        ("batch: {views: 0}", "batch.views is '0'; expected a whole number from 1"),
         ("timezone: Mars", "'Mars' is not a time zone"),
         ("- a", "expected settings such as"),
         ("a: [", "partwise.yaml:1:5: not valid YAML"),
@@ -65,6 +68,9 @@ def test_bad_settings_are_told_kindly(tmp_path: Path, text: str, words: str) -> 
 def test_chunks(tmp_path: Path) -> None:
     found = settings(tmp_path, "chunk_parts: 50\nchunk_rows: 1_000", PARTWISE_CHUNK_ROWS="2000")
     assert (found.chunk_parts, found.chunk_rows) == (50, 2000)
+    assert found.batch == Batch()
+    found = settings(tmp_path, "batch: {views: 5}", PARTWISE_BATCH_ROWS="10")
+    assert found.batch == Batch(views=5, rows=10)
 
 
 def test_a_variable_takes_the_place_of_the_other_kind_of_spark(tmp_path: Path) -> None:

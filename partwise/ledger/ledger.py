@@ -19,7 +19,7 @@ from partwise.ledger.database import Database, Reading, Writing
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.as_of import sequence_at, versions_at
 from partwise.ledger.read.audit import audit, rebuild
-from partwise.ledger.read.pin import Pin, Version, pin, version_of
+from partwise.ledger.read.pin import DefinitionChanged, Pin, Version, pin, version_of
 from partwise.ledger.records import refreshes, strategies
 from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.records.writers import Writer, note
@@ -130,6 +130,25 @@ class Ledger:
         with self.database.writing(now) as w:
             return leases.take(w, table, holder, seconds, dead)
 
+    def take_free(
+        self, tables: Iterable[str], holder: str, seconds: float, now: float, dead: Callable[[str], bool]
+    ) -> tuple[Lease, ...]:
+        """Take the leases of these tables in the order of their names; those that somebody who lives has are left out."""
+        with self.database.writing(now) as w:
+            return leases.take_free(w, tables, holder, seconds, dead)
+
+    def renew_each(self, held: Iterable[Lease], seconds: float, now: float) -> None:
+        """Renew what is not lost."""
+        with self.database.writing(now) as w:
+            for lease in leases.not_lost(w, held):
+                leases.renew(w, lease, seconds)
+
+    def release_each(self, held: Iterable[Lease], now: float) -> None:
+        """Give back what is not lost."""
+        with self.database.writing(now) as w:
+            for lease in leases.not_lost(w, held):
+                leases.release(w, lease)
+
     def renew(self, held: Lease, seconds: float, now: float) -> None:
         with self.database.writing(now) as w:
             leases.renew(w, held, seconds)
@@ -192,6 +211,37 @@ class Ledger:
         self._fire(held, now)
         with self.database.reading() as r:
             return pin(r, self._catalog, held, now, asked, fingerprint, limit)
+
+    def pin_each(
+        self,
+        held: Iterable[Lease],
+        now: float,
+        asked: Mapping[str, Parts] | None,
+        fingerprints: Mapping[str, str],
+        limit: int = 1000,
+    ) -> dict[str, Pin]:
+        """The pins of several steps, of one snapshot: all of them read the same sequence.
+
+        Tables with nothing to do are left out, and those whose definition or lease is another by now.
+        """
+        held = tuple(held)
+        with self.database.reading() as r:
+            tables = self._catalog.graph(r).tables
+        for lease in held:
+            if lease.table in tables and tables[lease.table].refresh is not None:
+                self._fire(lease, now)
+        found = {}
+        with self.database.reading() as r:
+            facts = LedgerFacts(r)
+            for lease in leases.not_lost(r, held):
+                wanted = None if asked is None else asked.get(lease.table, Parts())
+                try:
+                    one = pin(r, self._catalog, lease, now, wanted, fingerprints[lease.table], limit, facts)
+                except DefinitionChanged:
+                    continue
+                if one is not None:
+                    found[lease.table] = one
+        return found
 
     def _fire(self, held: Lease, now: float) -> None:
         """Record that the refresh policy of a table releases what waits for it, where it does."""

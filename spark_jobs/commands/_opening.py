@@ -107,6 +107,7 @@ def make_engine(
         workspace.warehouse,
         most_parts=settings.chunk_parts,
         most_rows=settings.chunk_rows,
+        batch=settings.batch,
     )
 
 

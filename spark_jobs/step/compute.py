@@ -47,6 +47,14 @@ class QueryFailed(Exception):
 
 
 @dataclass
+class SharedInputs:
+    """What is open of inputs, and temporary views of their parts: for all steps of one pin."""
+
+    handles: dict[str, Handle | None] = field(default_factory=dict)
+    views: dict[tuple[str, Range | None, bool], str] = field(default_factory=dict)
+
+
+@dataclass
 class Computing:
     """The work on one pinned step. Parts of the view itself that the step made are read from where they were staged."""
 
@@ -56,8 +64,7 @@ class Computing:
     made: dict[int, tuple[File, ...]] = field(default_factory=dict)
     #: While a repair is computed: what the reference with this number in the text has to read.
     filtered: Callable[[int, DataFrame], DataFrame] | None = None
-    _handles: dict[str, Handle | None] = field(default_factory=dict)
-    _views: dict[tuple[str, Range | None, bool], str] = field(default_factory=dict)
+    inputs: SharedInputs = field(default_factory=SharedInputs)
     _kept: list[str] = field(default_factory=list)
     _memory: dict[int, Any] = field(default_factory=dict)  # tables of Arrow
     _asked: tuple[int, DataFrame] | None = None  # the part whose query was analysed for its schema
@@ -214,20 +221,20 @@ class Computing:
         span = None if found.reference is None else found.reference.requires(j)
         own = table == self.pin.table.name
         key = (table, span, named)
-        if own or key not in self._views:
+        if own or key not in self.inputs.views:
             wanted = None if span is None else Parts.of(span)
             rows = self._own(span) if own and span is not None else self._input(table, wanted)
-            self._views[key] = self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
-        return self._views[key]
+            self.inputs.views[key] = self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
+        return self.inputs.views[key]
 
     def spelled(self, name: str) -> str:
         known = (*self.pin.inputs, self.pin.table.name)
         return next(k for k in known if k.lower() == name.lower())
 
     def handle(self, table: str) -> Handle | None:
-        if table not in self._handles:
-            self._handles[table] = self.engine.open(table, self.pin.inputs[table])
-        return self._handles[table]
+        if table not in self.inputs.handles:
+            self.inputs.handles[table] = self.engine.open(table, self.pin.inputs[table])
+        return self.inputs.handles[table]
 
     def _input(self, table: str, wanted: Parts | None, occurrence: int = -1) -> DataFrame:
         handle = self.handle(table)

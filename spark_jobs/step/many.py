@@ -29,6 +29,7 @@ from partwise.storage import schema as schemas
 from spark_jobs.retry import SPARK_ERRORS, message_of
 from spark_jobs.step.compute import Computing, schema_of
 from spark_jobs.step.read import union
+from spark_jobs.step.small import Collected
 
 log = logging.getLogger("partwise.step")
 
@@ -63,6 +64,7 @@ class Many:
     near: str | None = None
     alone: bool = False
     pace: Pace = field(default_factory=Pace)
+    given: Collected | None = None  # the first lot, if a job for several tables has computed it
     _beyond: int = _FIRST_BEYOND
     _rows: dict[str, _Rows] = field(default_factory=dict)
     _own_rows: list[int] | None = None
@@ -193,10 +195,7 @@ class Many:
     def is_small(self, parts: list[int]) -> bool:
         """Whether the result of these parts is probably small: as those before, or else by the rows that they read."""
         limit = self.computing.engine.small_rows
-        if not limit:
-            return False
-        usual = self._usual()
-        return (sum(map(self._weight, parts)) if usual is None else len(parts) * usual) <= limit
+        return bool(limit) and self.expected(parts) <= limit
 
     def saw(self, contents: Iterable[Content]) -> None:
         """What parts of this step hold: the next ones will be about as large."""
@@ -208,6 +207,15 @@ class Many:
             with self.computing.engine.ledger.database.reading() as r:
                 self._own_rows = list(r.on.execute(_NEWEST, {"t": self.computing.pin.table.name}).scalars())
         return max(self._own_rows, default=None)
+
+    def expected(self, parts: list[int]) -> int:
+        """Rows that the result of these parts will have, more or less."""
+        usual = self._usual()
+        return sum(map(self._weight, parts)) if usual is None else len(parts) * usual
+
+    def read_for(self, parts: list[int]) -> int:
+        """Rows that are read for these parts."""
+        return sum(map(self._weight, parts))
 
     def _weight(self, j: int) -> int:
         """Rows that are read for part j, by the ledger's counts."""

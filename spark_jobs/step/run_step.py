@@ -87,8 +87,8 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
             engine.passed("pinned")
             computing = Computing(engine, pin, engine.open(table, pin.own))
             try:
-                if _has_its_table(computing, held):
-                    return _carry_out(computing, held, began)
+                if has_its_table(computing, held):
+                    return carry_out(computing, held, began, Many(computing))
             except (QueryFailed, storage.BadSchema) as why:
                 if is_infrastructure(why):
                     raise
@@ -98,7 +98,7 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
     return None
 
 
-def _has_its_table(computing: Computing, held: Lease) -> bool:
+def has_its_table(computing: Computing, held: Lease) -> bool:
     """Make the view's own table if this is its first step. False: it began again for other columns, pin again.
 
     INITIALIZE gives the columns and their types, if there is one; UPDATE must fit them.
@@ -117,10 +117,19 @@ def _has_its_table(computing: Computing, held: Lease) -> bool:
     return True
 
 
-def _carry_out(computing: Computing, held: Lease, began: float) -> Report:
+def carry_out(computing: Computing, held: Lease, began: float, many: Many, failures: bool = True) -> Report | None:
+    """From the pinned step to the ledger. What `many` was given is not computed again.
+
+    Without `failures` nothing is kept of a step in which something fails: then there is no report either.
+    """
     pin, work = computing.pin, Work()
     with StepProgress(computing.engine, held, pin, computing.engine.now()).noted() as progress:
-        _compute(computing, work, progress)
+        _compute(computing, work, progress, many)
+    if work.failed and not failures:
+        assert computing.own is not None
+        for name in work.files:
+            storage.discard(computing.own.path, name)
+        return None
     _tell_failures(computing, held, work)
     changed = Parts.single(*(j for j, content in work.contents.items() if not pin.same(j, content)))
     if work.contents:
@@ -153,19 +162,19 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair)
 
 
-def _compute(computing: Computing, work: Work, progress: StepProgress) -> None:
+def _compute(computing: Computing, work: Work, progress: StepProgress, many: Many) -> None:
     """Compute part after part, or many in one job where that can be done, until it is time to publish.
 
     What is not computed by then stays due: the next step goes on with it.
     """
-    many, walk, repairs = Many(computing), computing.pin.walk(), Repairs(computing)
+    walk, repairs = computing.pin.walk(), Repairs(computing)
     while not many.pace.over and (parts := many.take(walk)):
         began = time.monotonic()
         count = len(parts)
         if many.chains(parts):
             count, parts = _chain(computing, many, work, walk, parts[0], progress)
         if parts:
-            touching = repairs.touching(parts)
+            touching = None if many.given is not None else repairs.touching(parts)
             if touching is None or not _patched(computing, many, work, touching):
                 _try(computing, many, work, walk, parts)
             progress.came(len(parts))
@@ -279,6 +288,9 @@ def _written(computing: Computing, many: Many, parts: list[int], name: str) -> t
 
 
 def _collected(computing: Computing, many: Many, parts: list[int], schema: str) -> small.Collected:
+    if many.given is not None:
+        given, many.given = many.given, None
+        return given
     hidden = computing.view.sketches
     if len(parts) > 1:
         return small.collect(many.rows(parts), schema, hidden)

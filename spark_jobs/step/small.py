@@ -27,7 +27,7 @@ from spark_jobs.retry import message_of
 from spark_jobs.step.digest import CHAINS, of_hashes, row_hash
 from spark_jobs.step.stage import fit
 
-_HASHES = [f"__hash{at}" for at in range(len(CHAINS))]
+HASHES = [f"__hash{at}" for at in range(len(CHAINS))]
 _PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
 #: Spark reads dates before 1582 as they are from files that say that Spark wrote them; so do all other readers.
 _WRITTEN_BY = {"org.apache.spark.version": pyspark.__version__}
@@ -47,18 +47,26 @@ def collect(
     rows: DataFrame, schema: str, leave_out: Collection[str] = (), part: int | None = None, seconds: int = 0
 ) -> Collected:
     """Run the query. `part`: these rows are of this part alone, and do not have the two part columns."""
-    alone = part is not None
-    wanted = schemas.without(schema, _PART_COLUMNS) if alone else schema
+    return collected(hashed(rows, schema, leave_out, part).toArrow(), schema, part, seconds)
+
+
+def hashed(rows: DataFrame, schema: str, leave_out: Collection[str], part: int | None) -> DataFrame:
+    """The rows as the table stores them, with their hashes behind; of one part alone without its two columns."""
+    wanted = schema if part is None else schemas.without(schema, _PART_COLUMNS)
     hidden = {*_PART_COLUMNS, *leave_out}
     content = [(name, kind) for name, kind in schemas.fields(schema) if name not in hidden]
-    hashes = [f"{row_hash(content, salt)} AS {name}" for name, salt in zip(_HASHES, CHAINS, strict=True)]
-    found = fit(rows, wanted).selectExpr("*", *hashes).toArrow()
+    hashes = [f"{row_hash(content, salt)} AS {name}" for name, salt in zip(HASHES, CHAINS, strict=True)]
+    return fit(rows, wanted).selectExpr("*", *hashes)
+
+
+def collected(found: Any, schema: str, part: int | None, seconds: int) -> Collected:
+    """What `hashed` gave, as Arrow."""
     if part is not None:
         found = _with_part(found, part, seconds)
-    found = _sorted(found).select([*schemas.names(schema), *_HASHES])
+    found = _sorted(found).select([*schemas.names(schema), *HASHES])
     parts = _numbers(found, schemas.PART)
-    digests = of_hashes(parts, [_numbers(found, name) for name in _HASHES])
-    return Collected(found.drop_columns(_HASHES), digests)
+    digests = of_hashes(parts, [_numbers(found, name) for name in HASHES])
+    return Collected(found.drop_columns(HASHES), digests)
 
 
 def stage(collected: Collected, handle: Handle, step: str) -> tuple[File, ...]:

@@ -80,6 +80,30 @@ def test_leases(chain: Ledger) -> None:
     assert chain.take("v", "three", 60, T).fence == later.fence + 1
 
 
+def test_leases_together(chain: Ledger) -> None:
+    """Those that others have are left out, lost ones are neither renewed nor given back, and one pin is for all."""
+    chain.define(Graph.of([*GRAPH.tables.values(), replace(V, name="u", fingerprint="u1")]), T)
+    other = chain.take("w", "other", 60, T)
+    held = chain.take_free(["w", "v", "u"], "one", 60, T, lambda holder: False)
+    assert [lease.table for lease in held] == ["u", "v"]
+    pins = chain.pin_each(held, T, None, {"u": "u1", "v": "v1"})
+    assert {name: pin.due for name, pin in pins.items()} == {"u": Parts.of((0, 2)), "v": Parts.of((0, 2))}
+    assert len({pin.seq for pin in pins.values()}) == 1
+    assert chain.pin_each(held, T, {"v": Parts.single(1)}, {"u": "u1", "v": "v1"})["v"].due == Parts.single(1)
+    assert not chain.pin_each(held, T, {"v": Parts.single(1)}, {"u": "u1", "v": "another"})
+    chain.renew_each(held, 60, T + 50)
+    with pytest.raises(Busy):
+        chain.take("v", "two", 60, T + 100)
+    lost = chain.take("v", "two", 60, T + 111)
+    chain.renew_each(held, 60, T + 111)
+    chain.release_each(held, T + 112)
+    assert chain.take("u", "two", 60, T + 113).holder == "two"
+    chain.renew(lost, 60, T + 113)
+    assert [lease.table for lease in chain.take_free(["w"], "one", 60, T, lambda holder: holder == "other")] == ["w"]
+    with pytest.raises(Fenced):
+        chain.release(other, T)
+
+
 def test_refused_transactions_take_no_sequence(chain: Ledger) -> None:
     held = chain.take("v", "one", 60, T)
     with chain.database.reading() as r:

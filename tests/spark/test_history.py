@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from partwise.settings import Batch
 from spark_jobs.verify.verify import verify
 
 from .landed import Landing
@@ -139,17 +140,18 @@ class History:
         return passed
 
     def run(self) -> None:
-        # Whatever repairs stale parts, their content is the same.
+        # Whatever repairs stale parts, and whoever shares a job, their content is the same.
         way = self.rng.choice([None, "recompute", "keys", "keys", "merge"])
-        self.log.append(f"repair by {way}")
+        batch = Batch(views=self.rng.choice([1, 2, 20]))
+        self.log.append(f"repair by {way}, {batch.views} tables in a job")
         if self.rng.random() < 0.4:
             try:
-                self.space.run(passed=self.crash(), repair_by=way)
+                self.space.run(passed=self.crash(), repair_by=way, batch=batch)
             except Crash:
                 if self.rng.random() < 0.5:
                     return  # the next arrivals come before anybody tries again
             self.space.load()
-        self.space.run(repair_by=way)
+        self.space.run(repair_by=way, batch=batch)
         self.world.settle()
         self.compare()
 

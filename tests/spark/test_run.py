@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from partwise import storage
+from partwise.settings import Batch
 from spark_jobs import retry
 from spark_jobs.run import Outcome, run, run_all
 
@@ -42,7 +43,7 @@ update: SELECT s FROM a[j]
 @pytest.fixture
 def space(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setattr(retry, "PAUSES", (0.01, 0.01))
-    found = Workspace(spark, tmp_path / "w", TEXT)
+    found = Workspace(spark, tmp_path / "w", TEXT, batch=Batch(views=1))
     found.replace("m", {0: [{"t": None, "x": 1}, {"t": None, "x": 2}], 1: [{"t": None, "x": 3}]})
     return found
 

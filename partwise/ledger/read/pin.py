@@ -131,14 +131,24 @@ class Pin:
 
 
 def pin(
-    r: Reading, store: Catalog, held: Lease, now: float, asked: Parts | None, fingerprint: str | None, limit: int
+    r: Reading,
+    store: Catalog,
+    held: Lease,
+    now: float,
+    asked: Parts | None,
+    fingerprint: str | None,
+    limit: int,
+    facts: LedgerFacts | None = None,
 ) -> Pin | None:
-    """Pin a step of at most `limit` parts, or None if nothing that was requested is due and ready."""
+    """Pin a step of at most `limit` parts, or None if nothing that was requested is due and ready.
+
+    `facts`: what is known of the same snapshot already.
+    """
     check(r, held)
     graph = store.graph(r)
     if held.table not in graph.tables or fingerprint not in (None, graph[held.table].fingerprint):
         raise DefinitionChanged(held.table)
-    table, facts = graph[held.table], LedgerFacts(r)
+    table, facts = graph[held.table], facts or LedgerFacts(r)
     looks = look_around(graph, facts, now, {table.name})
     look = looks.get(table.name)
     if look is None:

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from partwise.ledger.ledger import Ledger
@@ -73,6 +73,28 @@ def leased(
             ledger.release(held, now())
         except Fenced:
             pass
+
+
+@contextmanager
+def leased_together(
+    ledger: Ledger, tables: Collection[str], holder: str, now: Callable[[], float], seconds: float = SECONDS
+) -> Iterator[tuple[Lease, ...]]:
+    """The leases of these tables that are free, renewed and given back together."""
+    held = ledger.take_free(tables, holder, seconds, now(), is_dead)
+    over = threading.Event()
+
+    def renewing() -> None:
+        while not over.wait(seconds / 3):
+            ledger.renew_each(held, seconds, now())
+
+    thread = threading.Thread(target=renewing, daemon=True)
+    thread.start()
+    try:
+        yield held
+    finally:
+        over.set()
+        thread.join()
+        ledger.release_each(held, now())
 
 
 @contextmanager

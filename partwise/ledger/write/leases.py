@@ -7,6 +7,7 @@ table's Delta version. The expiry time only says when others may take over: it r
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select, update
@@ -50,6 +51,25 @@ def take(w: Writing, table: str, holder: str, seconds: float, dead: str | None =
     w.on.execute(_TAKE, {"t": table, "f": fence + 1, "h": holder, "e": w.now + seconds})
     w.on.execute(_TAKEN, {"t": table, "s": w.seq})
     return Lease(table, fence + 1, holder)
+
+
+def take_free(
+    w: Writing, tables: Iterable[str], holder: str, seconds: float, dead: Callable[[str], bool]
+) -> tuple[Lease, ...]:
+    """Take these leases in the order of their names, but for those that somebody who is not `dead` has."""
+    found = []
+    for table in sorted(tables):
+        try:
+            found.append(take(w, table, holder, seconds))
+        except Busy as busy:
+            if dead(busy.holder):
+                found.append(take(w, table, holder, seconds, dead=busy.holder))
+    return tuple(found)
+
+
+def not_lost(r: Reading, held: Iterable[Lease]) -> list[Lease]:
+    """Those of these leases that nobody has taken since."""
+    return [lease for lease in held if r.on.execute(_READ, {"t": lease.table}).one().fence == lease.fence]
 
 
 def check(r: Reading, held: Lease) -> None:
