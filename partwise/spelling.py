@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import TypeVar
 
 #: How alike two words must be to be taken for each other.
 _ALIKE = 0.65
+_Table = TypeVar("_Table")
 
 
 def as_spelled(word: str, known: Iterable[str]) -> str | None:
@@ -25,3 +27,13 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """A hint that names the most similar known name, if one is similar."""
     name = nearest(word, known)
     return f"did you mean {name}?" if name is not None else otherwise
+
+
+def named(tables: Mapping[str, _Table], name: str) -> _Table | None:
+    """The table of this name, whatever the case it is written in. Only a name that is unknown is compared with all."""
+    from partwise.sql.text import plain  # it imports the parser
+
+    for known in (name, plain(name)):
+        if known in tables:
+            return tables[known]
+    return next((tables[known] for known in tables if plain(known) == plain(name)), None)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from partwise.definitions.definitions import Definition, View
 from partwise.sql.references import Analysis
@@ -15,6 +16,34 @@ if TYPE_CHECKING:
 #: Columns that every table with parts has.
 _STORED = {"part": "bigint", "part_timestamp": "timestamp"}
 Types = Mapping[str, str | None]
+_Of = TypeVar("_Of")
+_Made = TypeVar("_Made")
+
+
+class Derived(Mapping[str, _Made], Generic[_Of, _Made]):
+    """What follows from each table of a workspace, by the same names, made when somebody asks for it.
+
+    A view reads a few of thousands of tables: making something of all of them for every view grows with the square of
+    their number.
+    """
+
+    def __init__(self, tables: Mapping[str, _Of], make: Callable[[str, _Of], _Made]) -> None:
+        self._tables, self._make = tables, make
+        self._made: dict[str, _Made] = {}
+
+    def __getitem__(self, name: str) -> _Made:
+        if name not in self._made:
+            self._made[name] = self._make(name, self._tables[name])
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +63,14 @@ def result_types(
 ) -> dict[str, str]:
     """Column, lower case -> type; what is not sure is left out. `tables` by lower-case name."""
     trees = [a.tree for key in ("initialize", "update") if (a := analyses.get(key)) is not None]
-    known: dict[str, Types] = {
-        name: _columns(name, table, results) for name, table in tables.items() if name != view.name.lower()
-    }
+    known: Mapping[str, Types] = Derived(tables, lambda name, table: _columns(name, table, results))
     try:
         found: dict[str, str] | None = None
         for tree in trees:
             if tree is None:
                 return {}
             # What reads itself keeps its types if it gives those of its first part again.
-            types = _of_query(tree, {**known, view.name.lower(): {**(found or {}), **_STORED}})
+            types = _of_query(tree, ChainMap({view.name.lower(): {**(found or {}), **_STORED}}, known))  # type: ignore[arg-type]
             now = {name: kind for name, kind in types.items() if kind is not None}
             found = now if found is None else dict(found.items() & now.items())
         return found or {}

@@ -9,6 +9,7 @@ from partwise.compile.model import InputTable, Problem, QueryView, Translation, 
 from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.pattern.write import write_pattern
+from partwise.compile.result_types import Derived
 from partwise.compile.select import Selection
 from partwise.compile.several.frequent import is_frequent, translate_frequent
 from partwise.compile.several.read import is_several, pattern_in
@@ -16,7 +17,7 @@ from partwise.compile.several.top import tail_of, translate_top
 from partwise.compile.several.translate import translate_several
 from partwise.compile.window.plan import plan_window
 from partwise.compile.window.write import write_window
-from partwise.spelling import did_you_mean
+from partwise.spelling import did_you_mean, named
 from partwise.sql.expressions import changing
 from partwise.sql.text import plain
 from partwise.sql.types.known import Columns, type_of
@@ -31,7 +32,7 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
         what = "pairs are rows of a join of windows, and a pattern is none"
         raise TranslationError(Problem(pattern or 0, "pairs-query", what, "remove output:"))
     query = parse(view.query)
-    table = inputs.get(query.table) or next((t for n, t in inputs.items() if n.lower() == query.table.lower()), None)
+    table = named(inputs, query.table)
     if table is None or table.kind == "dimension":
         raise TranslationError(_no_table(query.table, query.table_offset, table, inputs))
     problems = changing(view.query)
@@ -47,11 +48,11 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
 def _several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation | None:
     """None for one window with GROUP BY."""
     if is_frequent(view.query):
-        return translate_frequent(view, {name: with_part_columns(table) for name, table in inputs.items()})
+        return translate_frequent(view, Derived(inputs, lambda _, table: with_part_columns(table)))
     if (tail := tail_of(view.query)) is not None:
         return translate_top(view, inputs, tail, translate)
     if is_several(view.query, inputs) or view.output != "snapshot":
-        return translate_several(view, {name: with_part_columns(table) for name, table in inputs.items()})
+        return translate_several(view, Derived(inputs, lambda _, table: with_part_columns(table)))
     return None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.program import Alternative, CompiledView, Runnable
-from partwise.compile.result_types import ResultColumns, Results
+from partwise.compile.result_types import Derived, ResultColumns, Results
 from partwise.definitions.definitions import Definition, Dimension, Source, Statement, View
 from partwise.definitions.problems import Problem, Severity
 from partwise.definitions.yaml.places import Place, Placed
@@ -71,7 +71,9 @@ def _reads_forward(view: View, made: CompiledView | None, tables: Mapping[str, D
     return None
 
 
-def question(view: View, tables: Mapping[str, Definition], results: Results) -> tuple[QueryView, dict[str, InputTable]]:
+def question(
+    view: View, tables: Mapping[str, Definition], results: Results
+) -> tuple[QueryView, Mapping[str, InputTable]]:
     """What the translator is asked. Nothing of it comes from the ledger: what counts say is chosen afterwards."""
     from partwise.compile.model import QueryView
 
@@ -86,7 +88,7 @@ def question(view: View, tables: Mapping[str, Definition], results: Results) -> 
         output=view.output,
         start=part_text(view.start.part, view.part) if view.start.part is not None else view.start.rule,
     )
-    return asked, {name: input_table(table, results) for name, table in tables.items()}
+    return asked, Derived(tables, lambda _, table: input_table(table, results))
 
 
 def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definition]) -> Translated:

@@ -17,6 +17,7 @@ from partwise.compile.model import InputTable, Problem, TranslationError
 from partwise.compile.parse import WindowClause, read_window, seconds_of
 from partwise.compile.several.rows import LastRows, read_rows
 from partwise.parts import Bound, Reference
+from partwise.spelling import named
 from partwise.sql.references import FoundReference, analyse
 from partwise.sql.text import Piece, Token, cut_at_quotes, plain
 
@@ -123,7 +124,7 @@ def is_several(text: str, inputs: Mapping[str, InputTable]) -> bool:
     if {"ORDER BY", "LIMIT"} <= {t.keyword for t in words if t.depth == 0}:
         return True
     tables = analyse(_without(query.text, found)).found.tables
-    kinds = [t.kind for f in tables if (t := _table(f.table, inputs)) is not None]
+    kinds = [t.kind for f in tables if (t := named(inputs, f.table)) is not None]
     return sum(kind != "dimension" for kind in kinds) > 1
 
 
@@ -149,7 +150,7 @@ def read(text: str, inputs: Mapping[str, InputTable]) -> Several:
     for at, table in enumerate(tables):
         until = tables[at + 1].start if at + 1 < len(tables) else len(clean)
         mine = [b for b in found if table.end <= b.start < until and _belongs(query, table, b)]
-        known = _table(table.table, inputs)
+        known = named(inputs, table.table)
         try:
             if known is None:
                 problems.append(no_table(table.table, table.start, inputs))
@@ -215,11 +216,6 @@ def _without(text: str, found: list[_Bracket]) -> str:
         blank = " " * (bracket.end - bracket.start)
         text = text[: bracket.start] + blank + text[bracket.end :]
     return text
-
-
-def _table(name: str, inputs: Mapping[str, InputTable]) -> InputTable | None:
-    found = inputs.get(name) or inputs.get(name.lower())
-    return found or next((t for n, t in inputs.items() if n.lower() == name.lower()), None)
 
 
 def _pairs(tokens: tuple[Token, ...]) -> list[tuple[Token, Token]]:

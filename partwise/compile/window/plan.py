@@ -21,6 +21,7 @@ from partwise.compile.select import Selection, aggregated, select
 from partwise.compile.window.aggregates import split
 from partwise.compile.window.cells import Rows, Split
 from partwise.parts import Bound, Reference, duration_text
+from partwise.spelling import named
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns, previous_problem, row_problems, spelled, unknown_columns
 from partwise.sql.text import Piece, Token, complaint, one_line, plain, quoted
@@ -151,7 +152,6 @@ def _tables(
     offset = query.joins.offset - len(before)
     if tree.args.get("laterals"):
         problems.append(Problem(query.joins.offset, "unsupported-clause", "LATERAL VIEW is not supported here"))
-    by_name = {plain(name): t for name, t in inputs.items()}
     for join in tree.args.get("joins") or []:
         target = join.this
         if not isinstance(target, exp.Table) or not isinstance(target.this, exp.Identifier):
@@ -159,7 +159,7 @@ def _tables(
                                     "join in a view of its own and read that view"))  # fmt: skip
             continue
         at = offset + target.this.meta.get("start", len(before))
-        other = by_name.get(plain(target.name))
+        other = named(inputs, target.name)
         if other is None or other.kind != "dimension":
             what = "is not known" if other is None else f"is a {other.kind}"
             problems.append(Problem(at, "bad-from", f"only dimensions can be joined to a window; {target.name} {what}",

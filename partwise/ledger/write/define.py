@@ -69,6 +69,7 @@ def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Change
     lists: dict[str, list[str]] = {
         k: [] for k in ("added", "changed", "restarted", "settings", "retired", "forward", "retroactive")
     }
+    restarted: set[str] = set()
     for name in graph.order:
         row, new = known.get(name), graph[name]
         if row is None:
@@ -78,7 +79,8 @@ def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Change
         old = from_json(row.definition)
         if old.forward != new.forward and not row.retired:
             lists["forward" if new.forward else "retroactive"].append(name)
-        if _restarts(facts, old, new, row) or any(n in lists["restarted"] for n in new.input_names):
+        if _restarts(facts, old, new, row) or not restarted.isdisjoint(new.input_names):
+            restarted.add(name)
             lists["restarted"].append(name)
         elif old.fingerprint != new.fingerprint or row.retired:
             lists["changed"].append(name)
@@ -135,8 +137,9 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
         w.on.execute(delete(failure).where(failure.c.table == name))
     known = store.graph(w)
     turn(w, before, known, found.restarted)
+    moved = {*found.added, *found.restarted, *found.changed}
     for name in known.order:  # in order: a restarted table's readers are looked at after it
-        if name in {*found.added, *found.restarted, *found.changed} and known[name].kind == "view":
+        if name in moved and known[name].kind == "view":
             _begin(w, known[name], keep_start=_serves_parts(w, facts, known[name]))
             look_at_readers(w, known, name)
     return found
@@ -152,8 +155,9 @@ def _serves_parts(w: Writing, facts: PartsToCome, helper: Table) -> bool:
 
 def _check_again(w: Writing, graph: Graph, names: Collection[str]) -> None:
     """Parts that failed other checks than today's are tried again."""
+    wanted = set(names)
     for row in w.on.execute(_KNOWN).all():
-        if row.table in names and from_json(row.definition).checks != graph[row.table].checks:
+        if row.table in wanted and from_json(row.definition).checks != graph[row.table].checks:
             w.on.execute(delete(failure).where(failure.c.table == row.table, failure.c.kind == "check"))
 
 
