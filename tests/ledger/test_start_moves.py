@@ -10,7 +10,7 @@ from partwise.ledger.ledger import Ledger
 from partwise.ledger.read import reports
 from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.runs import existing
-from partwise.ledger.write.commit import EMPTY, Entry
+from partwise.ledger.write.commit import EMPTY, Content, Entry
 from partwise.parts import Reference
 from partwise.plan.reach import FAR
 from partwise.tables import Graph, Input, Table
@@ -85,3 +85,43 @@ def test_status_and_why_say_what_to_do(frozen: Ledger) -> None:
     assert "partwise retract" in said
     assert "`start: 1970-01-07T22:40`" in said
     assert all(row.could_go_on is None for row in [row] if row.table.name != "total")
+
+
+def test_views_between_the_row_and_the_total_do_not_hold_it(ledger: Ledger) -> None:
+    """The total of a view, not of the source itself; the view has no rows where the wrong one was."""
+    plain = Table("plain", "view", 60, "p1", SAME, SAME)
+    of_plain = Input("plain", Reference.same())
+    total = Table("total", "view", 60, "t1", (of_plain, Input("total", Reference.same(-1))), (of_plain,))
+    ledger.define(Graph.of([Table("s", "source", 60, "s1"), plain, total]), T)
+    arrive(ledger, {WRONG: "a", TODAY: "b", TODAY + 1: "c"})
+    build(ledger, "plain")
+    build(ledger, "total")
+    assert parts(ledger, "total") == [WRONG]
+    corrected(ledger, WRONG)
+    assert start(ledger, "total") == TODAY
+    build(ledger, "plain")
+    build(ledger, "total")
+    assert parts(ledger, "total") == [TODAY, TODAY + 1]
+    assert not ledger.audit()
+
+
+def test_the_start_moves_on_when_what_lies_between_is_built_later(ledger: Ledger) -> None:
+    """When the row was corrected, the view between had no other parts yet."""
+    plain = Table("plain", "view", 60, "p1", SAME, SAME)
+    of_plain = Input("plain", Reference.same())
+    total = Table("total", "view", 60, "t1", (of_plain, Input("total", Reference.same(-1))), (of_plain,))
+    ledger.define(Graph.of([Table("s", "source", 60, "s1"), plain, total]), T)
+    arrive(ledger, {WRONG: "a"})
+    build(ledger, "plain")
+    build(ledger, "total")
+    corrected(ledger, WRONG)
+    arrive(ledger, {TODAY: "b", TODAY + 1: "c"})
+    held = ledger.take("plain", "test", 60, T)
+    pin = ledger.pin(held, T)
+    assert pin is not None
+    contents = {p: EMPTY if p == WRONG else Content(1, str(p)) for p in pin.due}
+    ledger.commit(held, pin.entry(contents), 2, T)
+    assert start(ledger, "total") == TODAY
+    build(ledger, "total")
+    assert parts(ledger, "total") == [TODAY, TODAY + 1]
+    assert not ledger.audit()

@@ -239,7 +239,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     if changed:
         w.on.execute(_UPDATED, {"t": table.name, "a": w.at})
     emptied = Parts.single(*(p for p in changed - created if not entry.parts[p].rows))
-    if emptied:
+    if changed:
         move_on(w, graph, table.name, emptied)
     return Recorded(w.seq, changed, computed - changed)
 
