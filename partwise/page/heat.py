@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records.running import running_steps
 from partwise.page import queries
 from partwise.page.ask import BadAsk, HeatWindow, resolution, window
 from partwise.page.cells import Grid, WindowFacts, changes, paint, states_of
@@ -56,8 +57,20 @@ class RunningBackfill:
 
 
 @dataclass(frozen=True, slots=True)
+class StepUnderWay:
+    """A step that runs now: the span of its parts, and how many of them are computed. Short steps are not shown."""
+
+    table: str
+    first: str | None
+    last: str | None
+    done: int
+    of: int
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
 class Heat:
-    """`sequence` is the ledger's: as long as it is the same, nothing has changed. Times are seconds since 1970."""
+    """`sequence` is the ledger's: as long as it is the same, nothing but `steps` has changed. Times are seconds since 1970."""
 
     sequence: int
     now: float
@@ -69,6 +82,7 @@ class Heat:
     rows: tuple[Row, ...]
     states: tuple[State, ...]
     backfills: tuple[RunningBackfill, ...]
+    steps: tuple[StepUnderWay, ...]
 
 
 def heat(
@@ -128,6 +142,7 @@ def heat(
         rows=tuple(rows),
         states=STATES,
         backfills=tuple(_backfills(snapshot)),
+        steps=steps_under_way(snapshot),
     )
 
 
@@ -200,6 +215,22 @@ def _should(snapshot: Snapshot, table: Table) -> Range | None:
 
 def _text(table: Table, p: int | None) -> str | None:
     return None if p is None or table.kind == "dimension" or abs(p) >= FOREVER else part_text(p, table.length)
+
+
+def steps_under_way(snapshot: Snapshot) -> tuple[StepUnderWay, ...]:
+    tables = snapshot.graph.tables
+    return tuple(
+        StepUnderWay(
+            step.table,
+            _text(tables[step.table], step.parts.lo),
+            _text(tables[step.table], step.parts.hi),
+            step.done,
+            step.of,
+            step.since,
+        )
+        for step in running_steps(snapshot.r, snapshot.now)
+        if step.table in tables
+    )
 
 
 def _backfills(snapshot: Snapshot) -> list[RunningBackfill]:

@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations` here: FastAPI reads the annotations, and they name local variables.
 
+import zlib
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
@@ -13,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from partwise.page.ask import EARLIEST, LATEST, MOST_CELLS, BadAsk, part_of, table_of
 from partwise.page.changed import ChangedParts, changed
-from partwise.page.heat import MARKED, Heat, heat
+from partwise.page.heat import MARKED, Heat, heat, steps_under_way
 from partwise.page.lineage import Lineage, lineage
 from partwise.page.part import HeatCell, PartDetails, cell, details
 from partwise.page.place import PageWorkspace, Unavailable
@@ -98,7 +99,9 @@ def create_app(place: PageWorkspace, gate: Gate) -> FastAPI:
     ) -> Heat:
         with place.snapshot() as snapshot:
             # Leases end and retries begin without a transaction: a minute is the longest that an answer holds.
-            tag = f'"{snapshot.r.seq}.{int(snapshot.now) // 60}"'
+            # Steps note how far they are without one, too.
+            steps = zlib.crc32(repr(steps_under_way(snapshot)).encode())
+            tag = f'"{snapshot.r.seq}.{int(snapshot.now) // 60}.{steps}"'
             if request.headers.get("if-none-match") == tag:
                 raise HTTPException(304)
             response.headers["etag"] = tag

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
+from partwise.ledger.records.running import Running, note
+from partwise.parts import Range
 from tests.page.conftest import Client, Site
 from tests.page.serve import ROOT, PlaceAt, Runs, create_app, workspace
 from tests.page.warehouse import TEN, every_state
@@ -155,6 +158,24 @@ def test_as_long_as_nothing_changes_nothing_is_sent_again(client: Client, site: 
     third = client.get("/heat", headers={"if-none-match": first.headers["etag"]})
     assert third.status_code == 200
     assert third.json()["sequence"] > first.json()["sequence"]
+
+
+def test_steps_that_take_long_are_shown_as_they_go_on(client: Client, site: Site) -> None:
+    """They take no sequence, and are sent again nevertheless."""
+    ledger, now = site.made.ledger, site.made.now
+    before = client.get("/heat")
+    assert before.json()["steps"] == []
+    held = ledger.take("by_minute", "somebody", 60, now)
+    step = Running("by_minute", Range(TEN // 60, TEN // 60 + 9), 4, 10, now - 20)
+    tags = [client.get("/heat").headers["etag"]]
+    for done in (4, 5):
+        note(ledger.database, held, replace(step, done=done))
+        found = client.get("/heat", headers={"if-none-match": tags[-1]})
+        (shown,) = found.json()["steps"]
+        assert (shown["table"], shown["done"], shown["of"]) == ("by_minute", done, 10)
+        assert (shown["first"], shown["last"]) == ("2026-10-03T10:00", "2026-10-03T10:09")
+        tags.append(found.headers["etag"])
+    assert client.get("/heat", headers={"if-none-match": tags[-1]}).status_code == 304
 
 
 def test_nothing_is_loaded_from_elsewhere(client: Client, site: Site) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from partwise.backfill import ask
 from partwise.ledger.records import backfills
+from partwise.ledger.records.running import Running, note
 from partwise.parts import Parts, Range
 from tests.page.conftest import Open, Site
 from tests.page.warehouse import MINUTE, TEN
@@ -189,6 +190,15 @@ def test_a_backfill_that_others_have_started_is_shown_while_it_lasts(open_page: 
         backfills.finish(w, number, done=True)
     page.evaluate("partsPage.refresh()")
     expect(shown).to_have_count(0)
+
+
+def test_a_step_that_takes_long_shows_how_far_it_is(open_page: Open, site: Site) -> None:
+    ledger, now = site.made.ledger, site.made.now
+    held = ledger.take("by_minute", "somebody", 60, now)
+    note(ledger.database, held, Running("by_minute", Range(MINUTE, MINUTE + 1999), 1200, 2000, now - 20))
+    page = open_page()
+    shown = page.locator("#working .chip")
+    expect(shown).to_have_text("by_minute 2026-10-03T10:00..2026-10-04T19:19: 1,200 of 2,000 parts")
 
 
 def test_who_may_only_look_sees_the_plan_and_no_button(open_page: Open, site: Site) -> None:

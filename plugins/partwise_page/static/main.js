@@ -67,7 +67,7 @@ async function refresh() {
       byId("stretch").textContent = zoneName();
       byId("stretch").title = `${local(data.begin)} to ${local(data.end)}; a cell is at least ${data.resolution} seconds`;
       legend(data.states);
-      replace(byId("working"), data.backfills.map(working));
+      replace(byId("working"), [...data.steps.map(stepping), ...data.backfills.map(working)]);
       if (known !== String(data.sequence)) {
         known = String(data.sequence);
         renderViews();
@@ -92,6 +92,14 @@ function reopen() {
   const panel = byId("panel");
   if (panel.hidden || panel.contains(document.activeElement) || panel.querySelector(".plan")?.childElementCount) return;
   openState();
+}
+
+// A step that takes long, with how far it is.
+function stepping({ table, first, last, done, of, began }) {
+  const span = first === null ? "" : ` ${first === last ? first : `${first}..${last}`}`;
+  const found = chip("building", `${table}${span}: ${done.toLocaleString()} of ${of.toLocaleString()} parts`);
+  found.title = `a step runs since ${local(began)}`;
+  return found;
 }
 
 // A backfill that is under way, with a link to its run if Airflow carries it out.
