@@ -153,7 +153,15 @@ def test_code_is_where_the_site_says(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "master, tasks", [("local[2]", "6"), ("local[16]", "20"), ("local[1]", "6"), ("spark://host:7077", "6")]
+    "master, tasks", [("local[2]", "8"), ("local[16]", "20"), ("local[1]", "8"), ("spark://host:7077", "8")]
 )
 def test_a_driver_with_more_cores_gets_more_tasks(master: str, tasks: str) -> None:
     assert environment(replace(SITE, master=master), KEYS, {})["AIRFLOW__CORE__PARALLELISM"] == tasks
+
+
+def test_slots_for_steps_are_not_kept_empty() -> None:
+    """More slots than cores, since a task has its slot while it is queued, and a process for each of them; short sleeps."""
+    found = environment(SITE, KEYS, {})
+    assert SITE.spark_steps > SITE.cores
+    assert int(found["AIRFLOW__CORE__PARALLELISM"]) >= SITE.spark_steps + 4
+    assert float(found["AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME"]) < 0.5

@@ -42,7 +42,7 @@ def airflow_settings(site: Site, keys: Keys) -> dict[str, dict[str, str]]:
         "core": {
             "executor": "LocalExecutor",
             # Each is a process forked at the start. Steps may take all cores, and others must get on meanwhile.
-            "parallelism": str(4 + max(2, site.cores)),
+            "parallelism": str(4 + max(site.spark_steps, site.cores)),
             "max_active_runs_per_dag": "16",  # a waiting run must not keep a ready one out
             "plugins_folder": str(site.code / "plugins"),
             "dags_folder": str(site.code / "dags"),
@@ -67,6 +67,9 @@ def airflow_settings(site: Site, keys: Keys) -> dict[str, dict[str, str]]:
         },
         "api_auth": {"jwt_secret": keys.jwt},
         "scheduler": {
+            # After a round in which nothing was queued or ended the scheduler sleeps, by default for a second: so long a
+            # slot that has become free may stay empty, which is as long as a small step takes.
+            "scheduler_idle_sleep_time": "0.2",
             # The defaults notice a dead process after five minutes.
             "scheduler_health_check_threshold": "15",
             "orphaned_tasks_check_interval": "5",

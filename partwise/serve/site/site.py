@@ -40,7 +40,9 @@ class Site:
     feed: float | None = None  # seconds between deliveries of the demo feed; None: no feed
     master: str = "local[2]"
     spark_conf: tuple[tuple[str, str], ...] = ()
-    spark_steps: int = 2  # at the same time, until people choose another number in Airflow
+    #: Slots of Spark's pool, until people choose another number in Airflow. A task has its slot from when it is queued until
+    #: the scheduler has seen its end: with as many slots as cores, cores would wait for that.
+    spark_steps: int = 4
     ledger_url: str = ""
     airflow_url: str = ""  # SQLAlchemy URL of Airflow's database
     dags: Path | None = None  # DAGs of your own, beside those of the definitions
