@@ -180,6 +180,42 @@ MUTATIONS = (
         ":now",
         "tests/ledger/test_one_time.py tests/ledger/test_moment.py",
     ),
+    # -- dimensions that change forward
+    Mutation(
+        "a source part is born once",
+        "partwise/ledger/write/commit.py",
+        '"born": w.seq if known is None else known.born',
+        '"born": w.seq',
+        "tests/ledger/test_forward.py",
+    ),
+    Mutation(
+        "what is being computed while another version begins to count is due again",
+        "partwise/ledger/write/repin.py",
+        " | parts_of_due(due_rows(w, view.name))",
+        "",
+        "tests/ledger/test_forward.py",
+    ),
+    Mutation(
+        "the same of the first part of a view, of which nothing is on record",
+        "partwise/ledger/write/commit.py",
+        "if item.reference is None and repinned_since(",
+        "if False and repinned_since(",
+        "tests/ledger/test_forward.py",
+    ),
+    Mutation(
+        "the version of the part that was born first is kept",
+        "partwise/upkeep/versions.py",
+        "known.number_for(min(borns, default=FOREVER))",
+        "-1",
+        "tests/ledger/test_forward.py",
+    ),
+    Mutation(
+        "when a source part came to exist is not forgotten",
+        "partwise/ledger/read/promise.py",
+        "statement = _OLD_BUT_FIRST if read_first else _OLD_REVISIONS",
+        "statement = _OLD_REVISIONS",
+        "tests/ledger/test_forward.py",
+    ),
     # -- Delta tables
     Mutation(
         "a staged file that was cut off is refused",

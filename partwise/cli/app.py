@@ -24,7 +24,7 @@ from typer.core import TyperGroup
 from partwise.cli.stop import Stop
 
 #: Packages with commands. The command line stands above all layers: it knows folders, and imports what is called.
-COMMANDS = ("partwise.cli.commands", "spark_jobs.commands")
+COMMANDS = ("partwise.cli.commands", "partwise.cli.manual", "spark_jobs.commands")
 #: Options that may be given a value, but need none. Typer knows no such options.
 WITHOUT_VALUE = {"--settled": "--settled=newest"}
 _MARKUP = None  # plain help: rich's would cost every call with a wrong option a tenth of a second

@@ -29,7 +29,8 @@ from partwise.ledger.write import define as definitions
 from partwise.ledger.write import leases, rebuilding
 from partwise.ledger.write.commit import FAILURE_DROP, Entry, Recorded, known_version, record
 from partwise.ledger.write.leases import Lease
-from partwise.parts import FOREVER, Parts
+from partwise.ledger.write.repin import repin
+from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Plan
 from partwise.plan.planner import look_around, make_plan
 from partwise.plan.retention import expirable
@@ -118,6 +119,11 @@ class Ledger:
     def request(self, table: str, parts: Parts, now: float) -> Parts:
         with self.database.writing(now) as w:
             return definitions.request(w, self._catalog.graph(w), table, parts)
+
+    def repin(self, dimension: str, span: Range, version: int | None, who: str, now: float) -> dict[str, Parts]:
+        """Another version of a forward dimension counts for what came to exist with source parts of a time range."""
+        with self.database.writing(now) as w:
+            return repin(w, self._catalog.graph(w), dimension, span, version, who)
 
     def move_start(self, table: str, start: int, now: float) -> None:
         with self.database.writing(now) as w:

@@ -64,6 +64,7 @@ part = _table(
     Column("version", BigInteger),
     Column("updated_at", Float, nullable=False),
     Column("born", BigInteger),  # when all that it is made from had come to exist; of a view only where it matters
+    Column("born_at", BigInteger),  # when the source part begins that came to exist last of them; None: not known
 )
 
 #: Every change of every part, for `changes` and `why`.
@@ -81,6 +82,19 @@ revision = _table(
     Column("mixed", Text),  # inputs that were not up to date at the pin, as JSON; None: all were
     Column("superseded", Boolean),  # whether an input changed between the pin and the commit
     Index("revision_by_time", "table", "at"),
+)
+
+#: Which version of a forward dimension counts for what came to exist with source parts that begin between `lo` and `hi`
+#: (seconds since 1970), whatever was current then. `version` None: again the one that was. The newest row decides.
+repin = _table(
+    "repin",
+    _key("table"),
+    _key("seq", int),
+    Column("lo", BigInteger, nullable=False),
+    Column("hi", BigInteger, nullable=False),
+    Column("version", BigInteger),
+    Column("who", String(255), nullable=False),
+    Column("at", Float, nullable=False),
 )
 
 #: Which parts exist, as maximal runs.
@@ -184,6 +198,7 @@ lost = _table(
     Column("digest", String(80), nullable=False),
     Column("updated_at", Float, nullable=False),
     Column("born", BigInteger),
+    Column("born_at", BigInteger),
 )
 
 #: Generations that were begun to make a table again. `whole` is the sequence since which it has all parts.

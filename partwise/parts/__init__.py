@@ -8,9 +8,11 @@ from partwise.parts.length import (
     parse_moment,
     parse_part,
     parse_range,
+    parse_span,
     part_text,
     range_text,
     seconds,
+    span_text,
     start_of,
 )
 from partwise.parts.ranges import FOREVER, Parts, Range
@@ -29,8 +31,10 @@ __all__ = [
     "parse_moment",
     "parse_part",
     "parse_range",
+    "parse_span",
     "part_text",
     "range_text",
     "seconds",
+    "span_text",
     "start_of",
 ]

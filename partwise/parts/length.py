@@ -120,3 +120,23 @@ def parse_range(text: str, length: int) -> Range:
     if lo > hi:
         raise BadTime(f"'{text}' is written backwards; did you mean {last.strip()}..{first.strip()}?")
     return Range(lo, hi)
+
+
+def parse_span(text: str) -> Range:
+    """Seconds since 1970 from one time to another, both included as they are written: a day ends with its last second,
+    `10:05` with that of its minute."""
+    first, dots, last = text.partition("..")
+    end = last if dots else first
+    lo, hi = parse_moment(first), parse_moment(end)
+    if lo > hi:
+        raise BadTime(f"'{text}' is written backwards; did you mean {last.strip()}..{first.strip()}?")
+    match, second = _TIME.fullmatch(end.strip()), timedelta(seconds=1)
+    assert match is not None
+    until = hi + (timedelta(days=1) if match[4] is None else timedelta(minutes=1) if match[6] is None else second)
+    return Range((lo - _EPOCH) // second, (until - _EPOCH) // second - 1)
+
+
+def span_text(span: Range) -> str:
+    """As `parse_span` reads it, to the minute where that is exact."""
+    whole = span.lo % MINUTE == 0 and (span.hi + 1) % MINUTE == 0
+    return range_text(Range(span.lo // MINUTE, span.hi // MINUTE), MINUTE) if whole else range_text(span, 1)

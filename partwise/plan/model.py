@@ -17,7 +17,7 @@ StepKind = Literal["missing", "stale", "requested"]
 class Cause:
     """Why a part is due. `table` and `parts` name what changed, where something did."""
 
-    kind: str  # input | definition | requested | start
+    kind: str  # input | definition | requested | start | repin
     table: str | None = None
     parts: Range | None = None
 
@@ -26,6 +26,8 @@ class Cause:
             return "requested"
         if self.kind == "definition":
             return "new view" if missing else "definition changed"
+        if self.kind == "repin":
+            return f"another version of {self.table} counts"
         if self.kind == "start" or self.table is None or self.table not in graph.tables:
             return "all inputs exist" if missing else "an earlier part became the first"
         cause = graph[self.table]

@@ -82,6 +82,11 @@ def _files_between(path: str, first: int, last: int) -> set[str] | None:
     return found
 
 
+def clean_files(path: str, needed: Iterable[str], now: datetime) -> Cleaned:
+    """Remove data files that are not among these, except young ones."""
+    return _data(path, needed, now)
+
+
 def _data(path: str, needed: Iterable[str], now: datetime) -> Cleaned:
     root, wanted = folder(path), set(needed)
     staging = {f"s-{note.name}" for note in root.listing("_staged")}

@@ -112,7 +112,7 @@ def give_up(ledger: Ledger, history: float, now: float) -> tuple[Promise, int]:
     with ledger.database.writing(now) as w:
         given = promise_from(w, now - history)
     with ledger.database.writing(now) as w:
-        return given, trim(w, list(ledger.graph().tables), given)
+        return given, trim(w, ledger.graph_at(w).tables, given, ledger.graph_at(w))
 
 
 def clean_up(ledger: Ledger, warehouse: str, table: str, now: Clock) -> Cleaned:

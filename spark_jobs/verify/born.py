@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from sqlalchemy import func, select
 
 from partwise.ledger.database import Reading
-from partwise.ledger.schema import catalog, generation, revision
+from partwise.ledger.schema import catalog, generation, repin, revision
 from partwise.object_store import spark_path
 from partwise.storage.handle import options
 
@@ -22,25 +22,31 @@ if TYPE_CHECKING:
     from spark_jobs.verify.verify import Checking
 
 
+#: When the last source part came to exist that a part is made from, and when that one begins (seconds since 1970).
+Birth = tuple[int, int]
+
+
 @dataclass
 class Births:
-    """`born` by table and part; `versions` of forward dimensions, by their sequences; `since` when they count."""
+    """`born` by table and part; `versions` of forward dimensions, by their sequences; `since` when they count. `said` is
+    what somebody said since of a time range: from when, to when, and the version (None: as without it)."""
 
     graph: Any  # of the definitions: tables by name, and which dimensions are forward
     starts: dict[str, int | None]
-    born: dict[str, dict[int, int]] = field(default_factory=dict)
+    born: dict[str, dict[int, Birth]] = field(default_factory=dict)
     versions: dict[str, list[int]] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)
+    said: dict[str, list[tuple[int, int, int | None]]] = field(default_factory=dict)
     known_up_to: dict[str, int] = field(default_factory=dict)  # of views that read themselves
 
-    def of(self, table: str, part: int) -> int:
+    def of(self, table: str, part: int) -> Birth:
         known = self.born.setdefault(table, {})
         if part not in known and self.graph[table].kind == "view":
             known[part] = self._required(table, part)
-        return known.get(part, 0)
+        return known.get(part, (0, -1))
 
-    def _required(self, table: str, part: int) -> int:
-        view, start, found = self.graph[table], self.starts[table], 0
+    def _required(self, table: str, part: int) -> Birth:
+        view, start, found = self.graph[table], self.starts[table], (0, -1)
         for item in view.initial if part == start else view.inputs:
             if item.reference is None:
                 continue
@@ -59,7 +65,11 @@ class Births:
     def version(self, dimension: str, table: str, part: int) -> int:
         """The sequence of the version of a dimension that a part of a view reads."""
         known = self.versions[dimension]
-        latest = max(self.of(table, part), known[0], self.since[dimension])
+        born, at = self.of(table, part)
+        last_said = [version for lo, hi, version in self.said[dimension] if lo <= at <= hi][-1:]
+        if last_said and last_said[0] is not None:
+            return last_said[0]
+        latest = max(born, known[0], self.since[dimension])
         return max(seq for seq in known if seq <= latest)
 
 
@@ -73,11 +83,13 @@ def births(r: Reading, graph: Any, starts: dict[str, int | None]) -> Births:
         changes = r.on.execute(rows.order_by(revision.c.seq)).all()
         if name in graph.forward:
             found.versions[name] = [seq for _, seq in changes]
+            told = select(repin.c.lo, repin.c.hi, repin.c.version).where(repin.c.table == name).order_by(repin.c.seq)
+            found.said[name] = [(lo, hi, version) for lo, hi, version in r.on.execute(told)]
             found.since[name] = (
                 r.on.execute(select(catalog.c.forward_since).where(catalog.c.table == name)).scalar() or 0
             )
         for p, seq in changes:
-            found.born.setdefault(name, {}).setdefault(p, seq)
+            found.born.setdefault(name, {}).setdefault(p, (seq, p * table.length))
     return found
 
 

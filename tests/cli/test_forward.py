@@ -87,3 +87,62 @@ def test_why_names_the_version_and_the_source_part_that_decided_it(workspace: Pa
     ledger = defined(workspace, YAML)
     said = run("why", "priced", "2026-10-03T00:00", "--json").json["why"]
     assert "rates: version 3 of 3, current when it began to count forward." in said
+
+
+def test_another_version_counts_for_a_time_range_after_the_plan_was_shown(workspace: Path, run: Run) -> None:
+    for file in (workspace / "view_defs").iterdir():
+        file.unlink()
+    ledger = defined(workspace, YAML)
+    arrive(ledger, "rates", 0, "one")
+    for p in range(2):
+        arrive(ledger, "m", FIRST + p, f"a{p}")
+    arrive(ledger, "rates", 0, "two")
+    arrive(ledger, "m", FIRST + 2, "c")
+    build(ledger, "same")
+    for _ in range(2):
+        build(ledger, "priced")
+    listed = run("repin", "rates", "--json").json
+    assert [item["version"] for item in listed["versions"]] == [1, 2]
+    assert listed["repinned"] == []
+
+    span = "2026-10-03T00:01..2026-10-03T00:02"
+    planned = run("repin", "rates", span, "--dry-run", "--json").json
+    assert planned["parts"] == [{"table": "priced", "parts": ["2026-10-03T00:01"]}]
+    assert planned["version"] == 2
+    assert run("plan", "--json").json["steps"] == [], "a plan changes nothing"
+    refused = run("repin", "rates", span)
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert run("plan", "--json").json["steps"] == []
+
+    said = run("repin", "rates", span, "--yes").out
+    assert "version 2" in said
+    assert "priced" in said
+    [step] = run("plan", "--json").json["steps"]
+    assert (step["table"], step["parts"]) == ("priced", ["2026-10-03T00:01"])
+    assert step["reason"] == "another version of rates counts"
+    build(ledger, "priced")
+    said = run("why", "priced", "2026-10-03T00:01", "--json").json["why"]
+    assert "rates: version 2 of 2, by `partwise repin`." in said
+    said = run("why", "priced", "2026-10-03T00:00", "--json").json["why"]
+    assert "rates: version 1 of 2, current when m[2026-10-03T00:00] came to exist." in said
+    assert run("audit").code == 0
+
+    back = run("repin", "rates", span, "--undo", "--yes", "--json").json
+    assert (back["version"], back["parts"]) == (None, [{"table": "priced", "parts": ["2026-10-03T00:01"]}])
+    assert [item["version"] for item in run("repin", "rates", "--json").json["repinned"]] == [2, None]
+
+
+def test_repin_says_what_is_wrong(workspace: Path, run: Run) -> None:
+    for file in (workspace / "view_defs").iterdir():
+        file.unlink()
+    ledger = defined(workspace, YAML)
+    assert "was never loaded" in run("repin", "rates", "2026-10-03", "--yes").err
+    arrive(ledger, "rates", 0, "one")
+    assert "there is 1" in run("repin", "rates", "2026-10-03", "--version", "3", "--yes").err
+    assert "written backwards" in run("repin", "rates", "2026-10-03..2026-10-02", "--yes").err
+    assert "takes no --version" in run("repin", "rates", "2026-10-03", "--undo", "--version", "1").err
+    assert "not a dimension" in run("repin", "m", "2026-10-03", "--yes").err
+    assert "No part" in run("repin", "rates", "2026-10-03", "--yes").out
+    defined(workspace, YAML.replace("change: forward\n", ""))
+    assert "is retroactive" in run("repin", "rates", "2026-10-03", "--yes").err

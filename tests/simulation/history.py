@@ -21,7 +21,7 @@ from partwise.ledger.write.commit import Content, Entry
 from partwise.ledger.write.leases import Busy, Fenced, Lease
 from partwise.parts import FOREVER, Parts
 from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
-from tests.simulation.forward import at_versions, note_turned, with_forward
+from tests.simulation.forward import Said, at_versions, note_turned, repin, repins_seen, with_forward
 from tests.simulation.graphs import changed_model, random_model
 from tests.simulation.policies import note_released, with_policies
 from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, required
@@ -65,6 +65,8 @@ class History:
     forward: int | None = None  # the seed of forward dimensions
     turned: bool = False  # they are retroactive just now
     forward_since: dict[str, int] = field(default_factory=dict)
+    repinning: float = 0.0  # how often somebody says which version counts for a time range
+    said: list[Said] = field(default_factory=list)
     models: list[Model] = field(default_factory=list)
     requested: set[tuple[str, int]] = field(default_factory=set)
     recorded: dict[tuple[str, int, int], tuple[object, int]] = field(default_factory=dict)
@@ -298,6 +300,7 @@ class History:
                 made_from: tuple[object, ...] = (entry.fingerprint, revisions_at(r, self, entry, j))
                 if self.forward is not None:  # whether dimensions counted forward by its pin; of an orphan nobody knows
                     made_from += (object() if pin is None else tuple(sorted(pin.forward.items())),)
+                    made_from += (repins_seen(self, r, entry.table, j, entry.pin),)
                 last, seq = self.recorded.get((entry.table, entry.generation, j), (None, 0))
                 # Two runners at once, the first with an expired lease, may both compute a part. That is
                 # a price of zombies; to begin after another has recorded the same is not.
@@ -321,6 +324,8 @@ class History:
     def play(self, length: int) -> None:
         for _ in range(length):
             self.now += self.rng.choice((0, 0, 0, 1, 1, 5, LEASE + 5 if self.rng.random() < 0.1 else 1))
+            if self.repinning and self.rng.random() < self.repinning:
+                repin(self)
             action = self.rng.random()
             if action < 0.20:
                 for _ in range(self.rng.choice((1, 1, 2, 4))):

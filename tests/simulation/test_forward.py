@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import func, select
 
 from partwise.ledger.read import born, pin
-from partwise.ledger.read.born import Versions
+from partwise.ledger.read.born import Born, Versions
 from partwise.ledger.schema import part
-from partwise.ledger.write import commit, define, turning
+from partwise.ledger.write import commit, define, repin, turning
+from partwise.parts import FOREVER, Parts
 from tests.simulation.checks import check_due, check_end, check_ready
 from tests.simulation.forward import beginning_at_once
 from tests.simulation.history import LEASE, History, new_history
@@ -32,10 +33,13 @@ FIRST = {
     "one-step-for-several-versions": 9,
     "turned-forward-since-ever": 74,
     "definitions-turn-nothing": 90,
+    "repin-makes-nothing-due": 12,
+    "repin-of-the-time-of-the-view's-part": 9,
+    "repin-of-others-counts-after-it-is-taken-back": 22,
 }
 
 
-def play(seed: int, rebuilding: bool = False) -> History:
+def play(seed: int, rebuilding: bool = False, repinning: float = 0.0) -> History:
     retention = seed % 4 == 3
     history = new_history(
         seed,
@@ -46,6 +50,7 @@ def play(seed: int, rebuilding: bool = False) -> History:
     )
     history.requesting = seed % 5 == 2
     history.rebuilding = 0.03 if rebuilding else 0.0
+    history.repinning = repinning
     for _ in range(6):
         history.play(20)
         check_due(history)
@@ -67,6 +72,15 @@ def test_tables_that_are_made_again_read_what_they_read(seeds: range) -> None:
     for seed in seeds[::20]:
         history = play(seed, rebuilding=True)
         assert not history.problems, f"seed {seed}: {history.problems[:3]}"
+
+
+def test_what_somebody_says_of_a_time_range_counts_for_all_that_is_computed_from_it(seeds: range) -> None:
+    said = 0
+    for seed in seeds[::10]:
+        history = play(seed, rebuilding=seed % 20 == 0, repinning=0.1)
+        assert not history.problems, f"seed {seed}: {history.problems[:3]}"
+        said += len(history.said)
+    assert said, "nothing is said"
 
 
 # -- two schedules of the same arrivals ---------------------------------------------------------------
@@ -119,15 +133,15 @@ def test_the_same_arrivals_give_the_same_contents_by_any_schedule() -> None:
 
 # -- each rule broken in turn -------------------------------------------------------------------------
 
-_borns, _number_for = born.borns, Versions.number_for
+_borns, _number_for, _repinned = born.borns, Versions.number_for, Versions.repinned
 
 
-def _at_first_computation(r: Any, view: Any, start: int, parts: Any) -> dict[int, int]:
+def _at_first_computation(r: Any, view: Any, start: int, parts: Any) -> dict[int, Born]:
     known = dict(r.on.execute(select(part.c.part, part.c.born).where(part.c.table == view.name)).all())
-    return {j: known.get(j) or r.seq for j in parts}
+    return {j: Born(known.get(j) or r.seq, -1) for j in parts}
 
 
-def _by_changes_of_inputs(r: Any, view: Any, start: int, parts: Any) -> dict[int, int]:
+def _by_changes_of_inputs(r: Any, view: Any, start: int, parts: Any) -> dict[int, Born]:
     """As if a source part were born again with every late row."""
     found = {}
     for j in sorted(parts):
@@ -138,13 +152,23 @@ def _by_changes_of_inputs(r: Any, view: Any, start: int, parts: Any) -> dict[int
             ).scalar()
             for t, span in spans
         ]
-        found[j] = max((n for n in newest if n is not None), default=0)
+        found[j] = Born(max((n for n in newest if n is not None), default=0), -1)
     return found
 
 
-def _without_own_parts(r: Any, view: Any, start: int, parts: Any) -> dict[int, int]:
+def _without_own_parts(r: Any, view: Any, start: int, parts: Any) -> dict[int, Born]:
     others = replace(view, inputs=tuple(i for i in view.inputs if i.table != view.name))
     return _borns(r, others, start, parts)
+
+
+def _at_its_own_time(r: Any, view: Any, start: int, parts: Any) -> dict[int, Born]:
+    return {j: Born(born.seq, j * view.length) for j, born in _borns(r, view, start, parts).items()}
+
+
+def _never_taken_back(self: Versions, known: Born, until: int = FOREVER) -> Any:
+    return _repinned(
+        replace(self, repins=tuple(item for item in self.repins if item.version is not None)), known, until
+    )
 
 
 def _as_if_always_forward(self: Versions, known: int) -> int:
@@ -161,6 +185,9 @@ BREAKS: dict[str, list[tuple[object, str, Callable[..., Any]]]] = {
     "one-step-for-several-versions": [(pin, "_of_one_version", lambda table, due, reach, read: (due, reach))],
     "turned-forward-since-ever": [(Versions, "number_for", _as_if_always_forward)],
     "definitions-turn-nothing": [(define, "turn", lambda *_: None)],
+    "repin-makes-nothing-due": [(repin, "_touched", lambda *_: Parts())],
+    "repin-of-the-time-of-the-view's-part": [(m, "borns", _at_its_own_time) for m in (pin, commit, turning, repin)],
+    "repin-of-others-counts-after-it-is-taken-back": [(Versions, "repinned", _never_taken_back)],
 }
 
 
@@ -169,4 +196,5 @@ def test_a_broken_rule_is_noticed(name: str) -> None:
     with ExitStack() as stack:
         for module, attribute, new in BREAKS[name]:
             stack.enter_context(patch.object(module, attribute, new))
-        assert any(play(seed).problems for seed in (FIRST.get(name, 0), *range(300)))
+        often = 0.1 if name.startswith("repin") else 0.0
+        assert any(play(seed, repinning=often).problems for seed in (FIRST.get(name, 0), *range(300)))

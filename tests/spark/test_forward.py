@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from partwise.ledger.read.born import Versions
-from partwise.parts import Parts
+from partwise.ledger.read.born import Versions, versions
+from partwise.parts import FOREVER, Parts, Range
 from spark_jobs.run import run_all
 from spark_jobs.verify.verify import verify
 from tests.spark.landing import DAY, DEFINITION, NOW, Crash, World
@@ -110,6 +110,25 @@ def test_every_part_keeps_the_version_of_when_its_rows_came_to_exist(world: Worl
     found = verify(world.engine)
     assert found.checked == 5 + 5 + 2
     assert not found.different
+
+    # The second version had a wrong row: the third one counts for the minutes that came with it.
+    with world.ledger.database.reading() as r:
+        third = versions(r, "rates").contents[-1].seq
+    due = world.ledger.repin("rates", Range(60 * (DAY + 2), 60 * (DAY + 3) + 59), third, "me", NOW)
+    assert due == {
+        "priced": Parts.of((DAY + 2, DAY + 3)),
+        "total": Parts.of((DAY + 2, DAY + 3)),
+        "later": Parts.single(DAY // 2 + 1),
+    }
+    run_all(world.engine)
+    assert held(world) == {0: 2, 1: 1, 2: 200, 3: 100, 4: 100}
+    assert held(world, "total") == {0: 2, 1: 3, 2: 203, 3: 303, 4: 403}
+    assert not verify(world.engine).different
+    with patch.object(Versions, "repinned", lambda self, born, until=FOREVER: None):
+        world.csv("later.csv", (2, "x", 1))
+        world.ingest()
+        run_all(world.engine)
+    assert ("priced", 2) in {(name, p - DAY) for name, p, _, _ in verify(world.engine).different}
 
 
 def test_new_columns_are_null_in_old_versions_and_verify_notices_a_wrong_version(world: World) -> None:

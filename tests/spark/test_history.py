@@ -9,6 +9,7 @@ histories of the same ledger without Spark.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from partwise.ledger.read.born import versions
+from partwise.parts import Range
 from partwise.settings import Batch
 from spark_jobs.verify.verify import verify
 
@@ -39,6 +42,21 @@ class World:
         self.models = models
         self.tables: dict[str, dict[int, list[Row]]] = {"m": {}, "n": {}, "d": {}}
         self.start: dict[str, int] = {}
+        self.arrivals: list[tuple[str, int]] = []  # parts of sources and versions of `d`, in order
+        self.versions: list[tuple[int, list[Row]]] = []  # of `d`: after how many arrivals it came
+        self.said: list[tuple[int, int, int | None]] = []  # from part to part: which of them counts, or as without it
+        self.forward = False
+
+    def came(self, table: str, parts: list[int]) -> None:
+        self.arrivals += [(table, p) for p in parts if (table, p) not in self.arrivals]
+
+    def version(self, model: Model, j: int) -> list[Row]:
+        """What counts of `d` for a part: the version when the last of its source parts came to exist."""
+        read = [(t, p) for t, lo, hi in model.needs(j) if t != "d" for p in range(lo, hi + 1)]
+        born = max(self.arrivals.index(item) for item in read)
+        natural = [rows for at, rows in self.versions if at <= born] or [self.versions[0][1]]
+        told = [n for lo, hi, n in self.said if lo <= self.arrivals[born][1] <= hi]
+        return natural[-1] if not told or told[-1] is None else self.versions[told[-1]][1]
 
     def get(self, table: str, lo: int, hi: int) -> list[Row]:
         if table == "start":
@@ -57,7 +75,12 @@ class World:
             built = self.tables[model.name]
             for j in ready:
                 if j == start or (j > start and (not model.itself or j - 1 in built)):
-                    built[j] = model.rows(j, self.get, j == start)
+                    built[j] = model.rows(j, self.getting(model, j), j == start)
+
+    def getting(self, model: Model, j: int) -> Callable[[str, int, int], list[Row]]:
+        if not self.forward:
+            return self.get
+        return lambda table, lo, hi: self.version(model, j) if table == "d" else self.get(table, lo, hi)
 
     def _ready(self, model: Model, j: int) -> bool:
         return all(p in self.tables[t] for t, lo, hi in model.needs(j) for p in range(lo, hi + 1))
@@ -71,6 +94,7 @@ class History:
             chosen.append(self.rng.choice([t for t in TEMPLATES if t is not chosen[0]]))
         self.factors = {template: self.rng.randint(1, 3) for template in chosen}
         self.world = World(self.models())
+        self.world.forward = random.Random(f"forward {seed}").random() < 0.5 or seed % len(TEMPLATES) == 5
         self.space = Workspace(spark, at, self.text())
         self.verifying = seed % 3 == 0
         self.counter = 0
@@ -80,7 +104,8 @@ class History:
         return [model for template, k in self.factors.items() for model in template(k)]
 
     def text(self) -> str:
-        return "---".join([SOURCES, *(model.yaml for model in self.models())])
+        text = "---".join([SOURCES, *(model.yaml for model in self.models())])
+        return text.replace("dimension: d\n", "dimension: d\nchange: forward\n") if self.world.forward else text
 
     # -- what happens
 
@@ -96,6 +121,7 @@ class History:
         self.log.append(f"{table} {new}")
         self.space.replace(table, new)
         self.world.tables[table].update(new)
+        self.world.came(table, parts)
 
     def change(self) -> None:
         """Late rows, a correction, or an emptied part."""
@@ -116,8 +142,22 @@ class History:
     def dimension(self) -> None:
         rows = [{"g": g, "name": self.rng.choice("pqr")} for g in "ab" if self.rng.random() < 0.8]
         self.log.append(f"d {rows}")
-        self.space.dimension("d", rows)
+        changed = self.space.dimension("d", rows)
         self.world.tables["d"] = {0: rows}
+        if changed:
+            self.world.versions.append((len(self.world.arrivals), rows))
+
+    def repin(self) -> None:
+        """Somebody says which version counts for some minutes."""
+        lo = BASE + self.rng.randrange(4)
+        hi, n = lo + self.rng.randrange(3), self.rng.choice([None, *range(len(self.world.versions))])
+        self.log.append(f"version {n} counts for {lo}..{hi}")
+        with self.space.ledger.database.reading() as r:
+            known = versions(r, "d").contents
+        assert len(known) == len(self.world.versions)
+        seq = None if n is None else known[n].seq
+        self.space.ledger.repin("d", Range(60 * lo, 60 * hi), seq, "somebody", time.time())
+        self.world.said.append((lo, hi, n))
 
     def define(self) -> None:
         template = self.rng.choice(list(self.factors))
@@ -177,6 +217,7 @@ class History:
         events += [self.change for _ in range(2)] + [self.define] * (self.rng.random() < 0.4)
         if "d" in uses:
             events.append(self.dimension)
+            events += [self.repin] * self.world.forward
         self.rng.shuffle(events)
         if "n" in uses:
             events.insert(0, lambda: self.arrive("n", parts[3:]))
@@ -216,6 +257,7 @@ class OfFiles(History):
         for p in parts:
             self.landing.close(table, p)
             self.world.tables[table][p] = []
+            self.world.came(table, [p])
         self.settle_sources(table)
 
     def change(self) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import insert, select
 
@@ -17,11 +20,14 @@ from partwise.ledger.read.reports import tables
 from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.records.files import Delivery, TakenFile, files_of, take_in
 from partwise.ledger.schema import checked, decision, failure, open_part
+from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts, Reference
+from partwise.storage.paths import versions_path
 from partwise.tables import Graph, Input, Table
 from partwise.upkeep.retain import forget_files, retain
 from partwise.upkeep.retention import RetentionFacts, Wanted, wanted_floors
-from tests.upkeep.store import Store, view
+from partwise.upkeep.versions import forget_versions
+from tests.upkeep.store import SCHEMA, Store, view
 
 SOURCE = """
 source: m
@@ -260,3 +266,46 @@ def _all(store: Store, name: str) -> Parts:
 
     with store.ledger.database.reading() as r:
         return due_parts(r, name)
+
+
+def test_versions_of_a_forward_dimension_go_when_no_part_reads_them(tmp_path: Path) -> None:
+    """First from the ledger; their files at the next time, since somebody may be reading them."""
+    rates = Table("rates", "dimension", 1, "r1", forward=True)
+    both = (Input("s", Reference.same()), Input("rates", None))
+    store = Store(tmp_path, Table("s", "source", 60, "s-1"), rates, Table("priced", "view", 60, "p1", both, both))
+
+    def recorded(name: str, entry: Entry) -> None:
+        store.ledger.commit(store.ledger.take(name, "test", 60, store.time), entry, None, store.time)
+
+    seqs = []
+    for n in range(3):
+        recorded("rates", Entry("rates", 0, "r1", None, parts={0: Content(1, f"{n}")}))
+        with store.ledger.database.reading() as r:
+            seqs.append(r.seq)
+        recorded("s", Entry("s", 0, "s-1", None, parts={n: Content(1, "x")}))
+    path = versions_path(store.warehouse, "rates")
+    storage.create(path, SCHEMA)
+    for seq in seqs[:2]:
+        handle = storage.open_at(path)
+        step = f"{seq:012d}"
+        folder = Path(storage.begin(handle, step))
+        folder.mkdir()
+        row = {"part": [seq], "part_timestamp": pa.array([0], pa.timestamp("us", "UTC")), "x": [1], "s": ["row 1"]}
+        pq.write_table(pa.table(row), folder / "rows.parquet")
+        storage.commit(handle, storage.staged(path, step), (), {"kind": "version"})
+        storage.finish(path, step)
+
+    def kept() -> list[int]:
+        return storage.open_at(path).table.to_pyarrow_table(columns=["part"])["part"].to_pylist()
+
+    def files() -> int:
+        return len(list(Path(path).glob("s-*/*.parquet")))
+
+    later = lambda: time.time() + 3600  # noqa: E731
+    assert forget_versions(store.ledger, store.warehouse, "rates", later) == 0
+    assert (sorted(kept()), files()) == (seqs[:2], 2)
+    recorded("s", Entry("s", 0, "", None, floor=1))
+    assert forget_versions(store.ledger, store.warehouse, "rates", later) == 1
+    assert (kept(), files()) == (seqs[1:2], 2)
+    assert forget_versions(store.ledger, store.warehouse, "rates", later) == 0
+    assert (kept(), files()) == (seqs[1:2], 1)

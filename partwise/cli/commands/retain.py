@@ -34,11 +34,13 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     """
     from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
+    from partwise.upkeep.versions import forget_versions
 
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     done: list[Retained] = []
     cleaned: dict[str, Cleaned] = {}
+    forgotten: dict[str, int] = {}
     tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
@@ -51,6 +53,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         for name in graph.order:
             with tables.each(name):
                 cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
+                if name in graph.forward:
+                    forgotten[name] = forget_versions(ledger, where.warehouse, name, time.time)
                 if graph[name].kind == "source":
                     rows += forget_files(ledger, where.warehouse, name, lambda name: _is_gone(where, name), time.time)
         again = _count_again(ledger, definitions)
@@ -69,6 +73,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
                 ],
                 "removed": cleaned_json(cleaned),
                 "ledger_rows": rows,
+                "forgotten_versions": {name: count for name, count in forgotten.items() if count},
                 "counted_again": sorted(again),
                 "as_of_from": moment_json(given.at),
                 "busy": sorted(tables.busy),
@@ -88,6 +93,9 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         f"{plural(rows, 'older row')} left the ledger.",
         "dim",
     )
+    for name, count in forgotten.items():
+        if count:
+            say(f"{plural(count, 'version')} of {name} that no part reads any more: forgotten.")
     for name, (then, now) in again.items():
         was = "not counted before" if then is None else f"{then:,} when that was settled"
         say(f"How {name} is kept is looked at again before its next step: {now:,} rows in a part it reads, {was}.")

@@ -116,6 +116,8 @@ def versions_text(graph: Graph, known: PartHistory) -> str:
             when = f"current when {item.source}[{part_text(item.part, graph[item.source].length)}] came to exist"
         elif item.because == "first":
             when = "the first one"
+        elif item.because == "repinned":
+            when = "by `partwise repin`"
         elif item.because == "turned":
             when = "current when it began to count forward"
         else:

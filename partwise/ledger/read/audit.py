@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, select
 
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading, Writing
+from partwise.ledger.read.born import stored, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.runs import due_rows, existing, repaint
 from partwise.ledger.schema import lost, part
@@ -18,9 +19,9 @@ from partwise.plan.model import Cause, Due, parts_of_due
 from partwise.plan.reach import EVERYTHING, first_part, inputs_exist
 from partwise.tables import DIMENSION_PART, Graph, Table
 
-_PARTS = select(part.c.part, part.c.changed_seq, part.c.as_of, part.c.self_as_of, part.c.fingerprint).where(
-    part.c.table == bindparam("t")
-)
+_PARTS = select(
+    part.c.part, part.c.changed_seq, part.c.as_of, part.c.self_as_of, part.c.fingerprint, part.c.born, part.c.born_at
+).where(part.c.table == bindparam("t"))
 _LOST = select(lost.c.part, lost.c.changed_seq).where(lost.c.table == bindparam("t"))
 
 #: Causes that leave no trace in the records of parts.
@@ -30,7 +31,8 @@ _ASKED = ("requested", "start")
 def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int, Cause]]:
     """Every due part of a view with its newest cause, from the part rows alone.
 
-    Stale: a required part changed after it was read, or another definition was used.
+    Stale: a required part changed after it was read, another version of a forward dimension began to count, or another
+    definition was used.
     Missing: never built, though everything it reads of other tables exists.
     """
     now = settled(r, view.name)
@@ -43,6 +45,7 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
         name: {row[0]: row[1] for query in (_LOST, _PARTS) for row in r.on.execute(query, {"t": name})}
         for name in (*view.input_names, view.name)
     }
+    said = {name: versions(r, name) for name in view.input_names if name in graph.forward}
     found: dict[int, tuple[int, Cause]] = {}
     missing = inputs_exist(view, start, EVERYTHING, LedgerParts(r)) - existing(r, view.name)
     for j in sorted({*(p for p in built if p >= floor), *missing.within(floor, FOREVER)}):
@@ -58,6 +61,9 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
                 seq = changed[item.table].get(p, -1)
                 if seq > since:
                     causes.append((seq, Cause("input", item.table, Range(p, p))))
+            if row is not None and item.table in said:
+                seq = said[item.table].changed(stored(row[5], row[6]), since)
+                causes += [(seq, Cause("repin", item.table))] if seq > since else []
         if row is not None and row[4] != view.fingerprint:
             causes.append((r.seq, Cause("definition")))
         if row is None and not causes:  # all that it reads lies before the start of what it reads

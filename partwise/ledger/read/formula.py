@@ -12,6 +12,7 @@ from typing import Any
 
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
+from partwise.ledger.read.born import stored, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.runs import existing
 from partwise.ledger.write.due_painting import frozen_below
@@ -25,6 +26,7 @@ _ROWS = (
     'SELECT part, changed_seq, as_of, self_as_of, fingerprint FROM part WHERE "table" = {0} '
     "AND part BETWEEN {0} AND {0} ORDER BY part"
 )
+_BORN = 'SELECT part, as_of, born, born_at FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
 # Parts of a table that is being made again changed when they changed, whether they are there just now or not.
 _CHANGED = (
     'SELECT part, changed_seq FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} '
@@ -53,6 +55,8 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
     if later:
         for item in dict.fromkeys(view.inputs):
             found += _stale(r, view, item, later, start)
+    for name in (n for n in view.input_names if n in graph.forward):
+        found += _repinned(r, view, name, looked, start)
     missing = inputs_exist(view, start, looked, LedgerParts(r)) - existing(r, view.name)
     return (Parts.of(*_runs(sorted(set(found)))) & looked) | (missing & looked)
 
@@ -60,6 +64,20 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
 def _stale_first(r: Reading, item: Input, row: Row) -> bool:
     lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(row[0])
     return any(seq > row[2] for _, seq in _changes(r, item.table, lo, hi))
+
+
+def _repinned(r: Reading, view: Table, dimension: str, looked: Parts, start: int) -> list[int]:
+    """Parts for which another version of a forward dimension began to count after they were computed."""
+    known = versions(r, dimension)
+    if not known.repins:
+        return []
+    first, later = (dimension in {item.table for item in items} for items in (view.initial, view.inputs))
+    rows: list[tuple[int, int, int, int]] = read_rows(r, _BORN, view.name, looked.first, looked.last)
+    return [
+        j
+        for j, as_of, born, at in rows
+        if (first if j == start else later) and known.changed(stored(born, at), as_of) > as_of
+    ]
 
 
 def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:

@@ -29,12 +29,12 @@ _BORN = (
 @dataclass(frozen=True, slots=True)
 class ReadVersion:
     """Version `number` (from 1) of `of`. `because`: of the source part that came last, or it was the first one, or the
-    one there was when the dimension began to count forward."""
+    one there was when the dimension began to count forward, or somebody said so."""
 
     dimension: str
     number: int
     of: int
-    because: Literal["born", "first", "turned"]
+    because: Literal["born", "first", "turned", "repinned"]
     source: str | None = None
     part: int | None = None
 
@@ -52,9 +52,11 @@ def read_versions_of(r: Reading, graph: Graph, view: Table, j: int) -> tuple[Rea
         known = versions(r, name)
         if not known.contents:
             continue
-        number, total = known.number_for(born) + 1, len(known.contents)
-        if born >= max(known.contents[0].seq, known.since):
-            found.append(ReadVersion(name, number, total, "born", *_last_of(r, graph, view, start, j, born)))
+        number, total = known.at(born).number, known.contents[-1].number
+        if known.repinned(born) is not None:
+            found.append(ReadVersion(name, number, total, "repinned"))
+        elif born.seq >= max(known.contents[0].seq, known.since):
+            found.append(ReadVersion(name, number, total, "born", *_last_of(r, graph, view, start, j, born.seq)))
         else:
             first = known.contents[0].seq >= known.since
             found.append(ReadVersion(name, number, total, "first" if first else "turned"))

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.read.born import borns, read_versions
+from partwise.ledger.read.born import Born, borns, read_versions, same_birth, stored
 from partwise.ledger.read.born import versions as versions_of
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import part, promise, version
@@ -28,9 +28,9 @@ from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
 from partwise.tables import DIMENSION_PART, Table
 
-_DIGESTS = select(part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint, part.c.born).where(
-    part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
-)
+_DIGESTS = select(
+    part.c.part, part.c.rows, part.c.digest, part.c.as_of, part.c.fingerprint, part.c.born, part.c.born_at
+).where(part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b")))
 
 _CHANGED = select(part.c.part).where(
     part.c.table == bindparam("t"),
@@ -102,8 +102,8 @@ class Pin:
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)
     past: tuple[Past, ...] = ()
     #: Of views whose parts have to know: when each is born, by all that it requires, and what the ledger knew before.
-    born: Mapping[int, int] = field(default_factory=dict)
-    born_before: Mapping[int, int | None] = field(default_factory=dict)
+    born: Mapping[int, Born] = field(default_factory=dict)
+    born_before: Mapping[int, Born | None] = field(default_factory=dict)
     #: Versions of forward dimensions that all parts of the step read, by dimension; each is named by its sequence.
     forward: Mapping[str, int] = field(default_factory=dict)
     #: Those of them that are no longer what the dimension holds.
@@ -115,7 +115,7 @@ class Pin:
     def same(self, j: int, content: Content) -> bool:
         """Whether this is what the part holds already, born at the same time."""
         known = j in self.before and self.before[j].digest == content.digest
-        return known and self.born.get(j) == self.born_before.get(j)
+        return known and same_birth(self.born_before.get(j), self.born.get(j))
 
     def entry(self, parts: Mapping[int, Content]) -> Entry:
         return Entry(
@@ -182,7 +182,7 @@ def pin(
     pinned = Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
     if not born:
         return pinned
-    known = {row.part: row.born for row in rows}
+    known = {row.part: None if row.born is None else stored(row.born, row.born_at) for row in rows}
     forward = read[due.first] if read else {}
     old = {name: found for name, seq in forward.items() if (found := superseded(r, name, seq)) is not None}
     return replace(pinned, born=born, born_before=known, forward=forward, superseded=old)

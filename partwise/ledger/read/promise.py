@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, func, insert, select, text
@@ -10,6 +11,7 @@ from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.as_of import sequence_at
 from partwise.ledger.read.pin import Version
 from partwise.ledger.schema import arrival, backfill, lease, promise, reader, version, was_due
+from partwise.tables import Graph
 
 #: Seconds. The lateness of rows is looked at over a longer time than single reads are.
 ARRIVALS = 90 * 86400.0
@@ -26,6 +28,15 @@ _OLD_VERSIONS = text(
 _OLD_REVISIONS = text(
     'DELETE FROM revision WHERE "table" = :t AND seq <= :p AND (EXISTS (SELECT 1 FROM revision AS n '
     'WHERE n."table" = revision."table" AND n.part = revision.part AND n.seq > revision.seq AND n.seq <= :p) '
+    'OR NOT EXISTS (SELECT 1 FROM part AS k WHERE k."table" = revision."table" AND k.part = revision.part))'
+)
+#: When a source part came to exist says which version of a forward dimension counts for it: its first revision stays.
+_OLD_BUT_FIRST = text(
+    'DELETE FROM revision WHERE "table" = :t AND seq <= :p AND ((EXISTS (SELECT 1 FROM revision AS n '
+    'WHERE n."table" = revision."table" AND n.part = revision.part AND n.seq > revision.seq AND n.seq <= :p) '
+    'AND EXISTS (SELECT 1 FROM revision AS o WHERE o."table" = revision."table" AND o.part = revision.part '
+    "AND o.seq < revision.seq AND o.seq >= "
+    'COALESCE((SELECT MAX(g.began_seq) FROM generation AS g WHERE g."table" = revision."table"), 0))) '
     'OR NOT EXISTS (SELECT 1 FROM part AS k WHERE k."table" = revision."table" AND k.part = revision.part))'
 )
 _OLD_STEPS = text(
@@ -92,13 +103,16 @@ def oldest(r: Reading, table: str) -> Version | None:
     return None if row is None else Version(row.generation, row.version)
 
 
-def trim(w: Writing, tables: list[str], given: Promise) -> int:
+def trim(w: Writing, tables: Iterable[str], given: Promise, graph: Graph = Graph()) -> int:
     """Delete rows that no promised read, no estimate and no report needs. Returns how many."""
     gone = w.on.execute(_OLD_VERSIONS, {"p": given.seq}).rowcount
     w.on.execute(delete(reader).where(reader.c.expires <= w.now))
     w.on.execute(delete(was_due).where(was_due.c.until_seq <= given.seq))
     for name in tables:
-        gone += w.on.execute(_OLD_REVISIONS, {"t": name, "p": given.seq}).rowcount
+        if name not in graph.forward:  # of those every version that is still read is kept
+            read_first = bool(graph.forward) and graph[name].kind == "source"
+            statement = _OLD_BUT_FIRST if read_first else _OLD_REVISIONS
+            gone += w.on.execute(statement, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_WRITERS, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_STEPS, {"t": name, "a": given.at}).rowcount
     gone += w.on.execute(delete(arrival).where(arrival.c.at < min(given.at, w.now - ARRIVALS))).rowcount

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from partwise.ledger.catalog import Catalog, Settled, settled
 from partwise.ledger.database import Reading, Writing
-from partwise.ledger.read.born import borns, versions
+from partwise.ledger.read.born import Born, borns, repinned_since, same_birth, stored, to_store, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.records.files import Delivery, take_in
 from partwise.ledger.records.mixtures import lift, mark, to_text
@@ -189,7 +189,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
     born = {}
     if table.name in graph.bearing and entry.parts:
         born = borns(w, table, _start_of(now, entry), entry.parts)
-    changed, created, reborn, overtaken = _write_parts(w, entry, new_version, born, table.forward)
+    changed, created, reborn, overtaken = _write_parts(w, entry, new_version, born, table)
     set_existing(w, table.name, add=created)
     began = False
     if table.kind == "source":
@@ -291,10 +291,10 @@ def _add_version(w: Writing, entry: Entry, new_version: int) -> None:
 
 
 def _write_parts(
-    w: Writing, entry: Entry, new_version: int | None, born: Mapping[int, int], forward: bool = False
+    w: Writing, entry: Entry, new_version: int | None, born: Mapping[int, Born], table: Table
 ) -> tuple[Parts, Parts, Parts, list[int]]:
     """Upsert the part rows; a revision only where the content differs. `born`: of parts of views where it matters.
-    `forward`: of a dimension whose new versions are no change for what there is.
+    New versions of a dimension that changes forward are no change for what there is.
 
     Returns what changed, what is new, what kept its content but was born at another time than was thought, and what was
     overtaken: parts that another step has found unchanged, and no longer due, from newer inputs than these (it made no
@@ -323,14 +323,16 @@ def _write_parts(
             "digest": content.digest,
             "version": new_version,
             "updated_at": w.at,
-            "born": born.get(p),
+            **to_store(born.get(p)),
         }
         if entry.pin is None:  # a source part is born once
-            values["born"] = w.seq if known is None else known.born
-            if forward and known is not None:
+            values |= {"born": w.seq if known is None else known.born, "born_at": p * table.length}
+            if table.forward and known is not None:
                 values["changed_seq"] = known.changed_seq
-        elif p in born and known is not None and known.digest == content.digest and known.born != born[p]:
-            reborn.append(p)
+        elif p in born and known is not None and known.digest == content.digest:
+            birth = None if known.born is None else stored(known.born, known.born_at)
+            if not same_birth(birth, born[p]):
+                reborn.append(p)
         if before is None and p in was:
             values["revision"] = was[p].revision + 1
             if was[p].digest == content.digest:
@@ -409,6 +411,9 @@ def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[i
         for item in view.initial if j == start else view.inputs:
             if item.table == view.name:
                 continue
+            if item.reference is None and repinned_since(w, item.table, view.name, j, pin):
+                paint(w, view.name, Parts.single(j), Cause("repin", item.table))
+                break
             lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(j)
             span = {"t": item.table, "a": lo, "b": hi}
             newest = [n for query in (_NEWEST, _NEWEST_LOST) if (n := w.on.execute(query, span).scalar()) is not None]

@@ -20,7 +20,7 @@ from partwise.plan.model import Cause
 from partwise.plan.reach import EVERYTHING, fed, first_part, inputs_exist
 from partwise.tables import Graph
 
-_KEPT = ("table", "part", "revision", "changed_seq", "rows", "digest", "updated_at", "born")
+_KEPT = ("table", "part", "revision", "changed_seq", "rows", "digest", "updated_at", "born", "born_at")
 _LOST = select(lost.c.part).where(lost.c.table == bindparam("t")).order_by(lost.c.part)
 _FOUND = delete(lost).where(lost.c.table == bindparam("t"), lost.c.part == bindparam("p"))
 _SINCE = select(func.max(rebuilds.c.seq)).where(rebuilds.c.table.in_(bindparam("names", expanding=True)))

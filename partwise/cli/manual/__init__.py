@@ -1,0 +1,1 @@
+"""Commands that tell the ledger what nothing else knows; none of them needs Spark."""
