@@ -194,6 +194,23 @@ def test_the_nightly_upkeep_runs_commands_one_after_the_other(workspace: Path) -
     assert f"-m partwise.cli reconcile --workspace {workspace}" in dag.get_task("reconcile").bash_command
 
 
+def test_the_nightly_audit_fails_with_the_list(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from airflow.sdk.exceptions import AirflowException
+
+    place = open_workspace(str(workspace))
+    ledger = place.open_ledger(time.time())
+    place.take_over(ledger, place.load(), time.time())
+    audit = parsed(workspace, "partwise_upkeep").get_task("audit")
+    audit.execute({})
+    with ledger.database.changing_schema() as on:
+        on.exec_driver_sql("INSERT INTO have (\"table\", lo, hi) VALUES ('m', 29849760, 29849761)")
+    ledger.database.close()
+    with pytest.raises(AirflowException, match="exit code 1"):
+        audit.execute({})
+    assert "m[2026-10-03T00:00..2026-10-03T00:01]: what exists is not what has a record" in capsys.readouterr().out
+    assert audit.retries == 0
+
+
 def test_parsing_reads_no_yaml_and_no_spark(workspace: Path) -> None:
     """Every task of every run parses its file: it has to be quick."""
     import subprocess

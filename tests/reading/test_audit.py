@@ -6,6 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from partwise.ledger.read.as_of import readable
+from partwise.ledger.read.snapshot import as_defined
+from partwise.page.part import details
 from partwise.parts import part_text
 from tests.cli.conftest import Run
 from tests.reading.small import FIRST, Small, computed, recomputed
@@ -90,6 +92,10 @@ def test_a_mixture_is_marked_until_it_is_repaired(run: Run, small: Small) -> Non
     assert "c: 1 part mixed" in run("status").out
     assert [row["part"] for row in run("status", "c", "--json").json["parts"] if row["mixed"]] == [ONE]
     assert "fresh, mixed" in run("status", "c").out
+    with as_defined(small.ledger, small.ledger.graph(), small.now()) as snapshot:
+        page = details(snapshot, snapshot.graph["c"], FIRST + 1)
+    assert page.mixed
+    assert f"when a[{ONE}] was not up to date" in page.why
     done = run("audit", "c", "--json")
     assert (done.code, done.json["problems"][0]["kind"]) == (1, "mixed")
     assert done.json["views"][0]["mixed"] == [

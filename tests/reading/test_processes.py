@@ -19,7 +19,9 @@ from tests.reading.workers import (
     reader_as_of,
     reader_of_settled,
     runner,
+    slow_reader,
     torn_reads,
+    upkeep,
 )
 
 
@@ -67,6 +69,25 @@ def check(small: Small, found: dict[str, Any], run: Run) -> None:
 
 def test_processes_with_clocks_apart(tmp_path: Path, url: str, run: Run) -> None:
     check(*play(tmp_path / "place", url, seconds=100.0, rounds=12), run)
+
+
+def test_upkeep_takes_nothing_that_a_reader_reads(tmp_path: Path, url: str) -> None:
+    small = Small(tmp_path / "place", url)
+    small.ingest({FIRST + p: {"k": p} for p in range(PARTS)})
+    small.run()
+    over = CONTEXT.Event()
+    works = [
+        (ingester, (small.folder, 0.0, over, 100.0, 100_000)),
+        (runner, (small.folder, 0.0, over, 100.0)),
+        (upkeep, (small.folder, over, 100.0, 25)),
+        (slow_reader, (small.folder, over, 100.0)),
+    ]
+    _, steps, removed, (reads, wrong) = run_together(works)
+    assert steps
+    assert removed >= 25
+    assert reads > 1
+    assert wrong == []
+    small.close()
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from partwise.ledger.read.newest_settled import newest_settled
 from partwise.ledger.records.readers import reading
 from partwise.ledger.write.leases import Busy, Fenced
 from partwise.parts import Parts
+from partwise.upkeep import clean
+from partwise.upkeep.retain import clean_up, give_up
 from tests.reading.small import FIRST, Rows, Small, recomputed
 
 PARTS = 4
@@ -109,6 +112,44 @@ def reader_of_settled(folder: Path, ahead: float, over: Event, seconds: float) -
                 wrong.append((found.seq, p, view, shown))
     small.close()
     return reads, past, wrong
+
+
+def slow_reader(folder: Path, over: Event, seconds: float) -> tuple[int, list[object]]:
+    """Reads the same snapshot again and again while upkeep removes all that nobody reads; what became different or gone."""
+    small, chance = Small(folder), random.Random(5)
+    reads, wrong = 0, list[object]()
+    for _ in _until(over, seconds):
+        p = FIRST + chance.randrange(PARTS)
+        with reading(small.ledger.database, small.now, "a slow reader") as at:
+            before = contents(small, at.seq, p)
+            for _ in range(3):
+                time.sleep(0.2)
+                try:
+                    again = contents(small, at.seq, p)
+                except Exception as why:
+                    wrong.append(f"@{at.seq}: {why!r}")
+                    break
+                wrong += [(at.seq, p)] if again != before else []
+        reads += 1
+    small.close()
+    return reads, wrong
+
+
+def upkeep(folder: Path, over: Event, seconds: float, enough: int) -> int:
+    """No history at all is kept, and no file is too young to be removed. Goes on until enough of them are."""
+    clean._YOUNG = timedelta(0)  # of this process
+    small, removed = Small(folder), 0
+    for _ in _until(over, seconds):
+        give_up(small.ledger, 0.0, small.now())
+        for name in TABLES:
+            try:
+                removed += clean_up(small.ledger, small.warehouse, name, small.now).files
+            except (Busy, Fenced, storage.Conflict):
+                continue
+        if removed >= enough:
+            over.set()
+    small.close()
+    return removed
 
 
 def torn_reads(folder: Path, over: Event, seconds: float) -> tuple[int, int]:
