@@ -33,6 +33,7 @@ def assemble(reading: DefinitionsReading) -> Program:
             reading.problems.append(entry.report(entry.node, "internal", fault(why), FAULT_HINT))
     reading.problems += _bad_repairs(reading, compiling)
     reading.problems += _sampled(reading, compiling)
+    reading.problems += _with_state(reading, compiling)
     unique = {(*p.order, p.hint): p for p in reading.problems}
     problems = tuple(sorted(unique.values(), key=lambda p: p.order))
     written = {definition.name: definition for definition in tables.values()}
@@ -90,6 +91,39 @@ def _sampled(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem
             continue
         helpers = {helper.name.lower(): helper for way in made.alternatives for helper in way.helpers}
         found += [_taken(helper, compiling.tables[n]) for n, helper in helpers.items() if n in compiling.tables]
+        compiling.views[name] = made
+    return found
+
+
+def _with_state(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:
+    """Adds the helpers that keep joins to the views that ask for one; what stands in the way."""
+    wanted = {
+        entry.definition.name: entry
+        for entry in reading.entries
+        if isinstance(entry.definition, View) and entry.definition.state is not None
+    }
+    if not wanted:
+        return []
+    from partwise.compile.relations import Relations
+    from partwise.compile.state.generate import BadState, with_state
+
+    broken = reading.broken()
+    written = {definition.name: definition for definition in compiling.tables.values()}
+    program = Program(Definitions(written, (), broken), dict(compiling.views))
+    relations, found = Relations(program), []
+    for name, entry in wanted.items():
+        made = compiling.views.get(name)
+        if made is None or name not in program.usable:
+            continue
+        try:
+            made = with_state(made, relations, compiling.tables)
+        except BadState as why:
+            at = entry.node.walk(("state", "join"))[1]
+            found.append(entry.report(at, "bad-state", str(why), why.hint))
+            continue
+        helper = made.alternatives[0].helpers[-1]
+        if helper.name.lower() in compiling.tables:
+            found.append(_taken(helper, compiling.tables[helper.name.lower()]))
         compiling.views[name] = made
     return found
 

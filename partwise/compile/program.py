@@ -21,6 +21,20 @@ from partwise.tables import Graph, Start
 
 
 @dataclass(frozen=True)
+class KeptJoin:
+    """A join of some references of a query that a helper keeps, and the query over it and the others.
+
+    `kept` are the numbers of these references in the query, `occurrences` those of the references of `rest`, None for
+    the helper itself.
+    """
+
+    helper: str
+    kept: frozenset[int]
+    rest: Statement
+    occurrences: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
 class Runnable:
     """A table that steps compute: a view as it runs, or a helper that was generated for one.
 
@@ -29,8 +43,9 @@ class Runnable:
     `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are as in
     `partwise.compile.model.GeneratedView`; plain SQL has none of them.
 
-    A helper `beside` its view is not read by it: a sample. It is always repaired at once, whatever the view waits for,
-    and it is kept as long as the view.
+    A helper `beside` its view is not needed by it: a sample, or a kept join. It is always repaired at once, whatever the
+    view waits for, and it is kept as long as the view, or for `kept_for` seconds. `state` is the kept join that a step
+    of the view may read.
     """
 
     name: str
@@ -47,6 +62,8 @@ class Runnable:
     single_pass: str | None = None
     sketches: tuple[str, ...] = ()
     beside: bool = False
+    kept_for: int | None = None
+    state: KeptJoin | None = None
 
     @property
     def helper_of(self) -> str | None:
@@ -72,6 +89,8 @@ class Runnable:
 
     @property
     def keep(self) -> int | None:
+        if self.kept_for is not None:
+            return self.kept_for
         return None if self.helper_of and not self.beside else self.written.keep
 
 

@@ -123,6 +123,10 @@ class Relations:
         found = own.key if own is not None and own.key else key(tree)
         return Relation(tree, found, view.update, view.initialize is not None)
 
+    def known(self, name: str) -> Known | None:
+        """Columns and types of a table, as far as they are known."""
+        return self._known(name.lower(), 0)
+
     def _tree(self, statement: Statement, depth: int, own: tuple[str, Known] | None = None) -> Tree:
         def known(name: str) -> Known | None:
             if own is not None and name == own[0]:

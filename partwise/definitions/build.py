@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
-from partwise.definitions.definitions import Definition, Sample, Statement, View
+from partwise.definitions.definitions import Definition, KeptState, Sample, Statement, View
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.model import Document, RefreshRule, SampleRule, SourceDocument, ViewDocument
 from partwise.definitions.yaml.places import placed
@@ -81,6 +81,7 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
         refresh=_refresh(document.refresh),
         freshness=document.freshness,
         sample=_sample(document.sample),
+        state=None if isinstance(document.state, str) else KeptState(tuple(document.state.join), document.state.keep),
         engine=document.engine,
         patience=document.patience,
         timeout=document.timeout,

@@ -131,6 +131,14 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptState:
+    """A join of inputs, by alias or name, that is kept for repairs; `keep` in seconds, None: as long as it may serve."""
+
+    join: tuple[str, ...]
+    keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A table computed here: either `update` (with or without `initialize`), or a `query` that is compiled to them."""
 
@@ -152,6 +160,7 @@ class View:
     refresh: Refresh | None = None
     freshness: int | None = None
     sample: Sample | None = None
+    state: KeptState | None = None
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

@@ -31,6 +31,7 @@ CODES = {
     "unknown-check": "An expectation that does not exist, or cannot be had here.",
     "bad-repair": "A way to repair parts that is not exact for the query.",
     "bad-sample": "A sample that cannot be taken, or would not be fresh.",
+    "bad-state": "A join that cannot be kept for repairs.",
     "sql-syntax": "SQL that cannot be understood.",
     "not-a-query": "A statement that is not one query.",
     "not-linear": "A reference that is not a linear function of the index that grows.",

@@ -209,14 +209,15 @@ class Ledger:
         asked: Parts | None = None,
         fingerprint: str | None = None,
         limit: int = 1000,
+        beside: Collection[str] = (),
     ) -> Pin | None:
         with self.database.reading() as r:
             graph = self._catalog.graph(r)
             if held.table not in graph.tables or graph[held.table].refresh is None:
-                return pin(r, self._catalog, held, now, asked, fingerprint, limit)
+                return pin(r, self._catalog, held, now, asked, fingerprint, limit, beside)
         self._fire(held, now)
         with self.database.reading() as r:
-            return pin(r, self._catalog, held, now, asked, fingerprint, limit)
+            return pin(r, self._catalog, held, now, asked, fingerprint, limit, beside)
 
     def pin_each(
         self,
@@ -242,7 +243,7 @@ class Ledger:
             for lease in leases.not_lost(r, held):
                 wanted = None if asked is None else asked.get(lease.table, Parts())
                 try:
-                    one = pin(r, self._catalog, lease, now, wanted, fingerprints[lease.table], limit, facts)
+                    one = pin(r, self._catalog, lease, now, wanted, fingerprints[lease.table], limit, facts=facts)
                 except DefinitionChanged:
                     continue
                 if one is not None:

@@ -259,14 +259,16 @@ def as_json(report: Report) -> dict[str, Any]:
         "failed": {part_text(p, length): message for p, message in report.failed.items()},
         "warned": {part_text(p, length): message for p, message in report.warned.items()},
         "repair": None if report.repair is None else asdict(report.repair),
+        "kept": [part_text(p, length) for p in report.kept],
     }
 
 
 def _repaired(report: Report) -> str:
     """Only what is out of the ordinary: parts are recomputed unless somebody says otherwise."""
+    kept = "; joined with what was kept" if report.kept else ""
     if report.repair is None or report.repair.by == "recompute":
-        return ""
-    return f"; repaired by {report.repair.by} ({plural(report.repair.keys, 'key')})"
+        return kept
+    return f"{kept}; repaired by {report.repair.by} ({plural(report.repair.keys, 'key')})"
 
 
 def show(report: Report) -> None:

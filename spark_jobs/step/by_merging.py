@@ -55,10 +55,11 @@ class Merging:
 
     def _given(self, computing: Computing, many: Many, parts: list[int], changed: DataFrame) -> DataFrame:
         computing.filtered = lambda n, rows: changed if n == self.occurrence else rows
+        computing.changing = self.occurrence
         try:
             return many.rows(parts)
         finally:
-            computing.filtered = None
+            computing.filtered = computing.changing = None
 
     def touched(self, computing: Computing, given: DataFrame, types: dict[str, str]) -> AnyOf:
         """The groups of the changed rows; none where rows are only added."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import count
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from partwise.compile import MANY_ROWS
 from partwise.compile.many_parts import INDEX, PARTS, Lifted, spread
-from partwise.compile.program import Runnable
+from partwise.compile.program import KeptJoin, Runnable
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.definitions import Placed, Statement
 from partwise.ledger.read.pin import Pin
@@ -64,7 +64,13 @@ class Computing:
     made: dict[int, tuple[File, ...]] = field(default_factory=dict)
     #: While a repair is computed: what the reference with this number in the text has to read.
     filtered: Callable[[int, DataFrame], DataFrame] | None = None
+    #: The reference whose changed rows alone are read, while a change is merged.
+    changing: int | None = None
+    #: Parts that were computed from a kept join.
+    from_kept: set[int] = field(default_factory=set)
     inputs: SharedInputs = field(default_factory=SharedInputs)
+    _keeps: bool = True
+    _joined: dict[tuple[str, int], str] = field(default_factory=dict)
     _kept: list[str] = field(default_factory=list)
     _memory: dict[int, Any] = field(default_factory=dict)  # tables of Arrow
     _asked: tuple[int, DataFrame] | None = None  # the part whose query was analysed for its schema
@@ -82,8 +88,10 @@ class Computing:
     def first_schema(self) -> str:
         """The schema of the table by this query: INITIALIZE gives it, if there is one. Raises QueryFailed, BadSchema."""
         j = self.pin.start if self.view.initialize else self.pin.due.first
+        keeps, self._keeps = self._keeps, False
         found = self.result(j)
-        if not self.pin.table.self_references:
+        self._keeps = keeps
+        if not self.pin.table.self_references and self._kept_join(j) is None:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
         fields = [*schemas.part_fields(), *json.loads(found.schema.json())["fields"]]
         return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
@@ -95,14 +103,47 @@ class Computing:
             return analysed
         statement = self.statement(j)
         text, found = statement.text, statement.found
-        if self.filtered is None and (fast := self._fast(j)) is not None:
+        if (kept := self._kept_join(j)) is not None:
+            text, found = kept.rest.text, kept.rest.found
+            self.from_kept.add(j)
+        elif self.filtered is None and (fast := self._fast(j)) is not None:
             text, found = fast, _found(fast)
+        numbers = range(len(found.tables)) if kept is None else kept.occurrences
         try:
             named = found.names_part
-            rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named, found), found=found))
+            rows = self.engine.spark.sql(splice(text, lambda f: self._name(f, j, named, found, numbers), found=found))
             return rows.drop(*PART_COLUMNS) if named else rows
         except SPARK_ERRORS as why:
             raise QueryFailed(explained(why, statement.placed)) from why
+
+    # -- kept joins
+
+    def _kept_join(self, j: int) -> KeptJoin | None:
+        """The kept join that part j can read in place of inputs: up to date as of the pin, and with fewer rows."""
+        state = self.view.state
+        if state is None or not self._keeps or state.helper not in self.pin.kept:
+            return None
+        if self.filtered is not None and (self.changing is None or self.changing in state.kept):
+            return None  # what a repair filters, or merges, is rows of the inputs
+        parts = self.pin.kept[state.helper]
+        if j not in parts.rows or parts.at.version is None:
+            return None
+        tables = [self.view.update.found.tables[n] for n in state.kept]
+        return state if parts.rows[j] <= sum(self._rows_of(found, j) for found in tables) else None
+
+    def _rows_of(self, found: FoundReference, j: int) -> int:
+        """Rows in the files that a reference reads."""
+        handle = self.handle(self.spelled(found.table))
+        if handle is None:
+            return 0
+        files = handle.files if found.reference is None else handle.files_of(Parts.of(found.reference.requires(j)))
+        return sum(file.rows or 0 for file in files)
+
+    def without_kept(self) -> bool:
+        """Whether a part failed that had read a kept join: from now on, queries run as they are written."""
+        used, self._keeps, self._asked = bool(self.from_kept) and self._keeps, False, None
+        self.from_kept.clear()
+        return used
 
     def _fast(self, j: int) -> str | None:
         """The update for parts with at most one row in each group, where there is one and nothing speaks against it."""
@@ -209,11 +250,15 @@ class Computing:
         view = self.view
         return view.initialize if j == self.pin.start and view.initialize is not None else view.update
 
-    def _name(self, found: FoundReference, j: int, named: bool, among: FoundReferences) -> str:
-        """A temporary view with exactly the rows that a reference means."""
+    def _name(
+        self, found: FoundReference, j: int, named: bool, among: FoundReferences, numbers: Sequence[int | None]
+    ) -> str:
+        """A temporary view with exactly the rows that a reference means. `numbers`: of references in the query as written."""
+        if (number := numbers[among.tables.index(found)]) is None:
+            return self._kept_rows(found, j)
         if self.filtered is not None:
             wanted = None if found.reference is None else Parts.of(found.reference.requires(j))
-            rows = self._input(self.spelled(found.table), wanted, among.tables.index(found))
+            rows = self._input(self.spelled(found.table), wanted, number)
             # What a repair reads instead may be that of several parts.
             rows = rows if wanted is None else rows.where(read.in_parts(wanted))
             return self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
@@ -226,6 +271,16 @@ class Computing:
             rows = self._own(span) if own and span is not None else self._input(table, wanted)
             self.inputs.views[key] = self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
         return self.inputs.views[key]
+
+    def _kept_rows(self, found: FoundReference, j: int) -> str:
+        """What is kept for part j."""
+        name, key = found.table, (found.table, j)
+        if key not in self._joined:
+            handle = self.engine.open(name, self.pin.kept[name].at)
+            if handle is None:
+                raise QueryFailed(f"{name} has no content yet")
+            self._joined[key] = self._keep(read.parts(self.engine.spark, handle, Parts.single(j)).drop(*HIDDEN))
+        return self._joined[key]
 
     def spelled(self, name: str) -> str:
         known = (*self.pin.inputs, self.pin.table.name)

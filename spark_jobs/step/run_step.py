@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from partwise import storage
 from partwise.checks.results import Checked
+from partwise.compile.program import Runnable
 from partwise.ledger.read.pin import Version
 from partwise.ledger.write.commit import Content, Recorded
 from partwise.ledger.write.leases import Lease
@@ -54,6 +55,7 @@ class Report:
     failed: dict[int, str] = field(default_factory=dict)
     warned: dict[int, str] = field(default_factory=dict)
     repair: Repaired | None = None
+    kept: Parts = field(default_factory=Parts)  # computed from a kept join instead of what it joins
 
 
 @dataclass
@@ -83,7 +85,9 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
         return None  # a helper that its view needs no longer
     fingerprint = graph[table].fingerprint
     with engine.leased(table) as held:
-        while pin := engine.ledger.pin(held, engine.now(), asked, fingerprint, engine.most_parts):
+        while pin := engine.ledger.pin(
+            held, engine.now(), asked, fingerprint, engine.most_parts, _beside(engine, table)
+        ):
             engine.passed("pinned")
             computing = Computing(engine, pin, engine.open(table, pin.own))
             try:
@@ -96,6 +100,12 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
             finally:
                 computing.close()
     return None
+
+
+def _beside(engine: Engine, table: str) -> tuple[str, ...]:
+    """Helpers that a step may read if they are up to date."""
+    view = engine.definition(table)
+    return (view.state.helper,) if isinstance(view, Runnable) and view.state is not None else ()
 
 
 def has_its_table(computing: Computing, held: Lease) -> bool:
@@ -159,7 +169,8 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     warned = {j: found.message() for j, found in work.checked.items() if found.outcome == "warned"}
     took = time.monotonic() - began
     repair = repaired_by(computing, work.contents, work.patches.values(), work.copied)
-    return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair)
+    kept = parts & Parts.single(*computing.from_kept)
+    return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair, kept)
 
 
 def _compute(computing: Computing, work: Work, progress: StepProgress, many: Many) -> None:
@@ -216,7 +227,7 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
         if is_infrastructure(why):
             raise
         if len(parts) == 1:
-            if computing.many_rows(why):
+            if computing.many_rows(why) or computing.without_kept():
                 _try(computing, many, work, walk, parts)
             else:
                 _failed(computing, work, walk, parts[0], why)
@@ -358,6 +369,8 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         how = f"{keys} {'key' if keys == 1 else 'keys'}"
         merged = all(patch.touching.merging is not None for patch in work.patches.values())
         entry = replace(entry, reason=f"{entry.reason}; repaired by {f'merging, {how}' if merged else how}")
+    if computing.from_kept & work.contents.keys():
+        entry = replace(entry, reason=f"{entry.reason}; joined with what was kept")
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)

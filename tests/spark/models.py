@@ -258,4 +258,34 @@ query: |
     return [Model("rising", text, lambda j: [("m", j, j)], rows, itself=True)]
 
 
-TEMPLATES = [total, window, diamond, lengths, band, dimension, newest, sliding, pattern]
+def matched(k: int) -> list[Model]:
+    """Three inputs, of which two are kept joined."""
+
+    def rows(j: int, get: Get, first: bool) -> list[Row]:
+        found: dict[tuple[str, str], list[Any]] = {}
+        for a, b, d in itertools.product(get("m", j, j), get("n", j, j), get("d", 0, 0)):
+            if a["g"] is not None and a["g"] == b["g"] == d["g"] and b["x"] is not None and b["x"] >= 0:
+                found.setdefault((a["g"], d["name"]), []).append(a["x"])
+        return [
+            {
+                "g": g,
+                "name": name,
+                "s": add(values),
+                "c": len([v for v in values if v is not None]),
+                "n": len(values) + k,
+            }
+            for (g, name), values in found.items()
+        ]
+
+    text = f"""
+view: matched
+part: 1 minute
+state: {{join: [b, d]}}
+update: |
+  SELECT a.g, name, SUM(a.x) AS s, COUNT(a.x) AS c, COUNT(*) + {k} AS n
+  FROM m[j] a JOIN n[j] b ON a.g = b.g JOIN d ON d.g = b.g WHERE b.x >= 0 GROUP BY a.g, name
+"""
+    return [Model("matched", text, lambda j: [("m", j, j), ("n", j, j), ("d", 0, 0)], rows)]
+
+
+TEMPLATES = [total, window, diamond, lengths, band, dimension, newest, sliding, pattern, matched]

@@ -125,7 +125,9 @@ class History:
 
     def change(self) -> None:
         """Late rows, a correction, or an emptied part."""
-        table = self.rng.choice(["m", "m", "n"]) if any(m.name == "near" for m in self.world.models) else "m"
+        table = (
+            self.rng.choice(["m", "m", "n"]) if any(m.name in ("near", "matched") for m in self.world.models) else "m"
+        )
         p = self.rng.choice(sorted(self.world.tables[table]))
         rows = list(self.world.tables[table][p])
         kind = self.rng.choice(["late", "late", "corrected", "emptied", "same"])
@@ -261,7 +263,9 @@ class OfFiles(History):
         self.settle_sources(table)
 
     def change(self) -> None:
-        table = self.rng.choice(["m", "m", "n"]) if any(m.name == "near" for m in self.world.models) else "m"
+        table = (
+            self.rng.choice(["m", "m", "n"]) if any(m.name in ("near", "matched") for m in self.world.models) else "m"
+        )
         p, name = self.rng.choice(sorted(self.world.tables[table])), self.landing.some_file(table)
         kind = self.rng.choice(["late", "corrected", "retracted", "same"]) if name else "late"
         self.log.append(f"{kind} {table}[{p}] {name}")

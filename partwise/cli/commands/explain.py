@@ -10,6 +10,7 @@ import typer
 from partwise.cli.open_workspace import definitions_of, part_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_partitioned
 from partwise.cli.views.explained import Explained, explained
+from partwise.cli.views.explained_state import state_json, state_lines
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say
 from partwise.compile.program import Runnable, Sampled
 from partwise.compile.relations import Relation
@@ -105,6 +106,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _show_relation(item.relation, view.written.repair_by)
         if item.repair:
             say(f"  for one late row: {item.repair}")
+    for line in state_lines(item.state) if item.state is not None else ():
+        say(line)
     if item.refresh:
         say(f"refresh: {item.refresh}")
     if view.written.freshness is not None:
@@ -245,6 +248,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "updates": item.updates.name if item.updates is not None else None,
         **_relation_json(item.relation),
         "repair": item.repair or None,
+        "state": state_json(item.state),
         "refresh": item.refresh or None,
         "freshness": view.written.freshness,
         "sample": _sample_json(item.sampled),

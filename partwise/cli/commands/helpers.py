@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """Lists the helpers that were generated for windows, patterns and samples, with the views that they serve.
+    """Lists the helpers that were generated for windows, patterns, samples and kept joins, with the views that they serve.
 
     Helpers are tables like any other: `partwise status --helpers` shows their state, `partwise explain VIEW` their SQL.
 
@@ -29,7 +29,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         as_json({"helpers": found})
         return
     if not found:
-        say("No view has helpers: none is a window or a pattern, or has a sample.")
+        say("No view has helpers: none is a window or a pattern, or has a sample or state.")
         return
     headings = ("helper", "reads", "serves", "parts", "rows")
     rows = [(item["name"], item["input"], ", ".join(item["serves"]), item["parts"], item["rows"]) for item in found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from partwise.cli.views.explained_state import ExplainedState, explained_state
 from partwise.compile.program import CompiledView, Program, Runnable, Sampled
 from partwise.definitions import View
 from partwise.parts import FOREVER, Parts, lasting, part_text
@@ -51,6 +52,7 @@ class Explained:
     repair: str = ""  # what would be chosen for one late row, and why
     sampled: Sampled | None = None
     helpers: tuple[str, ...] = ()  # tables that were generated for the view
+    state: ExplainedState | None = None
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
@@ -73,7 +75,10 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             compiled = program.views.get(each)
             sampled = compiled.sampled if compiled is not None else None
             own = tuple(n for n in names if n != served) if each == served else ()
-            found.append(replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own))
+            merging = view.written.repair_by == "merge" and relation.repair("merge").possible
+            kept = explained_state(snapshot, program, relations, view, item.example, merging)
+            item = replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own, state=kept)
+            found.append(item)
     return found
 
 

@@ -251,6 +251,21 @@ class SampleRule(_Strict):
     )
 
 
+class StateRule(_Strict):
+    """What is kept for repairs beside a view's parts."""
+
+    join: Annotated[list[str], Field(min_length=2)] = Field(
+        description="Inputs of the view, by alias or name, whose join is kept. Late rows of the other inputs are then joined "
+        "with what was kept."
+    )
+    keep: Duration | None = Field(
+        None,
+        description="How long it is kept. Default: as long as the other inputs accept late rows, at most as long as the "
+        "view's parts.",
+    )
+
+
+_State = Annotated[Annotated[Literal["none"], Tag("text")] | Annotated[StateRule, Tag("map")], Discriminator(_shape)]
 _Sample = Annotated[Annotated[Ratio, Tag("text")] | Annotated[SampleRule, Tag("map")], Discriminator(_shape)]
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
 _Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
@@ -426,6 +441,12 @@ class ViewDocument(_Strict):
         "between refreshes. See [fresh answers](../fresh_answers.md).",
         examples=[{"ratio": "5 %", "key": "customer", "outliers": {"column": "amount", "keep": 100}}],
     )
+    state: _State = Field(
+        "none",
+        description="A join of inputs that is kept, so that late rows of the others cost less. `partwise explain` suggests "
+        "one where it would pay. See [kept state](../state.md).",
+        examples=[{"join": ["orders", "customer"]}],
+    )
     engine: Literal["connect", "submit"] | None = Field(
         None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."
     )
@@ -460,4 +481,5 @@ INNER: dict[str, type[BaseModel]] = {
     "refresh": RefreshRule,
     "repair": RepairRule,
     "sample": SampleRule,
+    "state": StateRule,
 }

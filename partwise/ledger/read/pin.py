@@ -7,7 +7,7 @@ an ordinary outcome.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy import bindparam, select
@@ -82,6 +82,14 @@ class Past:
 
 
 @dataclass(frozen=True)
+class KeptParts:
+    """Parts of a helper beside the table that hold what recomputation from this pin would give, and where they are."""
+
+    at: Version
+    rows: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class Pin:
     """What a step is to compute, and everything it may read, as of one sequence.
 
@@ -108,6 +116,8 @@ class Pin:
     forward: Mapping[str, int] = field(default_factory=dict)
     #: Those of them that are no longer what the dimension holds.
     superseded: Mapping[str, Superseded] = field(default_factory=dict)
+    #: Kept joins that the step may read in place of inputs, by helper.
+    kept: Mapping[str, KeptParts] = field(default_factory=dict)
 
     def walk(self) -> Walk:
         return Walk(self.table, self.due, self.reach)
@@ -138,11 +148,12 @@ def pin(
     asked: Parts | None,
     fingerprint: str | None,
     limit: int,
+    beside: Collection[str] = (),
     facts: LedgerFacts | None = None,
 ) -> Pin | None:
     """Pin a step of at most `limit` parts, or None if nothing that was requested is due and ready.
 
-    `facts`: what is known of the same snapshot already.
+    `beside` are helpers that the step may read if they are up to date; `facts`: what is known of the same snapshot already.
     """
     check(r, held)
     graph = store.graph(r)
@@ -180,12 +191,25 @@ def pin(
     mixed = mixed_reads(graph, facts, table, look.start, due, reach)
     past = () if read else _pasts(r, table, due, computed)
     pinned = Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
+    pinned = replace(pinned, kept={name: _kept(r, facts, graph[name], due) for name in beside if name in graph.tables})
     if not born:
         return pinned
     known = {row.part: None if row.born is None else stored(row.born, row.born_at) for row in rows}
     forward = read[due.first] if read else {}
     old = {name: found for name, seq in forward.items() if (found := superseded(r, name, seq)) is not None}
     return replace(pinned, born=born, born_before=known, forward=forward, superseded=old)
+
+
+def _kept(r: Reading, facts: LedgerFacts, helper: Table, due: Parts) -> KeptParts:
+    """Parts of a helper that are not due: since they were computed, nothing that they read has changed.
+
+    That holds for what is pinned here and for nothing else: it is found in the same snapshot.
+    """
+    stale = Parts.of(*((row.lo, row.hi) for row in due_rows(r, helper.name, due.first, due.last)))
+    rows = r.on.execute(_DIGESTS, {"t": helper.name, "a": due.first, "b": due.last})
+    good = {row.part: row.rows for row in rows if row.fingerprint == helper.fingerprint}
+    fresh = existing(r, helper.name, due.first, due.last) - stale - facts.lost(helper.name)
+    return KeptParts(version_of(r, helper.name), {j: good[j] for j in fresh & due if j in good})
 
 
 def superseded(r: Reading, dimension: str, seq: int) -> Superseded | None:

@@ -1,0 +1,139 @@
+"""Kept joins: when they are read, that contents are those of recomputation, and what happens when they are wrong."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from partwise.compile.program import KeptJoin
+from partwise.parts import Parts
+from spark_jobs.step.compute import Computing
+from spark_jobs.step.run_step import Report
+from spark_jobs.verify.verify import verify
+
+from .workspace import Workspace
+
+pytestmark = pytest.mark.spark
+BASE = 9_000_000
+
+SOURCES = """
+source: lineitem
+part: 1 minute
+time: t
+columns: {t: timestamp, l_orderkey: bigint, price: bigint, kind: string}
+files: l/*.csv
+---
+source: orders
+part: 1 minute
+time: t
+columns: {t: timestamp, o_orderkey: bigint, o_custkey: bigint, kind: string}
+files: o/*.csv
+---
+dimension: customer
+columns: {c_custkey: bigint, c_name: string}
+files: c.csv
+---
+"""
+VIEW = """
+view: revenue
+part: 1 minute
+{more}
+update: |
+  SELECT c.c_name, o.kind, SUM(price) AS revenue, COUNT(price) AS prices, COUNT(*) AS n
+  FROM lineitem[j] l JOIN orders[{orders}] o ON l_orderkey = o_orderkey JOIN customer c ON c_custkey = o_custkey
+  WHERE o.kind <> 'x' AND l.kind IS NOT NULL
+  GROUP BY c.c_name, o.kind
+"""
+STATE = "state: {join: [o, customer]}"
+
+
+def text(more: str = STATE, orders: str = "j") -> str:
+    return SOURCES + VIEW.format(more=more, orders=orders)
+
+
+def line(p: int, rng: random.Random) -> dict[str, Any]:
+    return {
+        "t": datetime.fromtimestamp(60 * p, UTC),
+        "l_orderkey": rng.randrange(6),
+        "price": rng.choice([1, 2, 3, None]),
+        "kind": rng.choice("ab"),
+    }
+
+
+def order(p: int, rng: random.Random) -> dict[str, Any]:
+    at = datetime.fromtimestamp(60 * p, UTC)
+    return {"t": at, "o_orderkey": rng.randrange(6), "o_custkey": rng.randrange(3), "kind": rng.choice("abx")}
+
+
+def filled(spark: SparkSession, at: Path, definitions: str, rng: random.Random) -> Workspace:
+    space = Workspace(spark, at, definitions)
+    space.dimension("customer", [{"c_custkey": n, "c_name": f"n{n}"} for n in range(3)])
+    parts = range(BASE, BASE + 3)
+    space.replace("orders", {p: [order(p, rng) for _ in range(5)] for p in parts})
+    space.replace("lineitem", {p: [line(p, rng) for _ in range(9)] for p in parts})
+    space.run()
+    return space
+
+
+def of(reports: list[Report], table: str) -> Report:
+    return next(report for report in reports if report.table == table)
+
+
+def test_late_rows_are_joined_with_what_was_kept(spark: SparkSession, tmp_path: Path) -> None:
+    rng = random.Random(3)
+    space = filled(spark, tmp_path / "w", text(), rng)
+    last = BASE + 2
+    assert space.parts("revenue__joined").last == last
+    for repair in ("recompute", "merge"):
+        space.deliver("lineitem", {last: [line(last, rng)]})
+        reports = space.run(repair_by=repair)
+        assert [report.table for report in reports] == ["revenue"]
+        found = of(reports, "revenue")
+        assert [*found.kept] == [last]
+        assert found.repair is not None
+        assert found.repair.by == repair
+        assert verify(space.engine).different == ()
+    # What is kept is stale now, too: whichever step comes first, neither reads what is not up to date.
+    space.deliver("orders", {last: [order(last, rng)]})
+    reports = space.run()
+    assert {report.table for report in reports} == {"revenue", "revenue__joined"}
+    assert verify(space.engine).different == ()
+    # Of older parts nothing is kept.
+    space.deliver("lineitem", {BASE: [line(BASE, rng)]})
+    assert of(space.run(), "revenue").kept == Parts()
+    # Without the key the helper is gone, and nothing else has changed.
+    space.define(text(""))
+    assert space.run() == []
+
+
+def test_a_query_that_fails_over_what_is_kept_runs_as_it_is_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(4)
+    space = filled(spark, tmp_path / "w", text(orders="j-1..j"), rng)
+    last, found = BASE + 2, Computing._kept_join
+
+    def broken(computing: Computing, j: int) -> KeptJoin | None:
+        kept = found(computing, j)
+        return None if kept is None else replace(kept, rest=replace(kept.rest, text="SELECT no_such_column AS c_name"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Computing, "_kept_join", broken)
+        space.deliver("lineitem", {last: [line(last, rng)]})
+        report = of(space.run(), "revenue")
+        assert report.kept == Parts()
+        assert report.changed == Parts.single(last)
+    assert verify(space.engine).different == ()
+    # What is kept takes no part in what is computed for many parts at once.
+    space.deliver("lineitem", {p: [line(p, rng)] for p in (BASE + 1, last)})
+    assert of(space.run(), "revenue").kept == Parts()
+    space.deliver("orders", {BASE + 1: [order(BASE + 1, rng)]})  # the first of two that the kept part was made of
+    space.deliver("lineitem", {last: [line(last, rng)]})
+    space.run()
+    assert verify(space.engine).different == ()
