@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -15,6 +15,7 @@ from partwise.ledger.records.announcements import announce, begin, ends_quietly,
 from partwise.ledger.write.commit import Content, Entry
 from partwise.ledger.write.define import request
 from partwise.parts import Parts, Reference
+from partwise.plan.refresh import Refresh
 from partwise.tables import Graph, Input, Table
 
 SAME = (Input("s", Reference.same()),)
@@ -70,7 +71,7 @@ def test_nothing_is_told_twice_before_a_run_begins(ledger: Ledger) -> None:
     assert announce(ledger, T + 1) == {}, "the run that is about to begin computes part 1 as well"
 
 
-def test_what_becomes_due_while_a_run_works_is_told(ledger: Ledger) -> None:
+def test_what_becomes_due_lengtha_run_works_is_told(ledger: Ledger) -> None:
     announce(ledger, T)
     start(ledger, "v", "r1")
     assert announce(ledger, T) == {}, "that is what the run is working on"
@@ -149,6 +150,30 @@ def test_the_reconciler_waits_for_the_event_and_for_runs(ledger: Ledger) -> None
     assert announce(ledger, T + GRACE + 1, live={"v": True}) == {}
     assert "v" in announce(ledger, T + GRACE + 1, live=quiet)
     assert announce(ledger, T + GRACE + 10, live=quiet) == {}
+
+
+def test_what_a_refresh_policy_releases_by_time_is_announced() -> None:
+    """The reconciler plans with the clock of now; what a run leaves behind for the policy is announced when it ends."""
+    policy, length = Refresh(every=600.0), 600.0
+    ledger = in_memory()
+    ledger.define(Graph.of([GRAPH["s"], replace(GRAPH["w"], inputs=SAME, initial=SAME, refresh=policy)]), T)
+    arrive(ledger, 0, "a")
+    assert set(announce(ledger, T)) == {"w"}, "the first change after a quiet time goes at once"
+    start(ledger, "w", "r1")
+    assert build(ledger, "w")
+    assert announce(ledger, T, ended=("w", "r1")) == {}
+    arrive(ledger, 1, "b", T + 10)
+    assert announce(ledger, T + 10) == {}
+    assert announce(ledger, T + length - 60, live={}) == {}
+    assert announce(ledger, T + length, live={}) == {
+        "w": {"1970-01-01T00:01": "s[1970-01-01T00:01] arrived; refresh: every 10 minutes"}
+    }
+    start(ledger, "w", "r2", T + length)
+    assert build(ledger, "w", T + length)
+    arrive(ledger, 2, "c", T + length + 1)  # while the run works; the policy fires while it still does
+    late = T + 2 * length
+    assert announce(ledger, late, live={"w": True}) == {}
+    assert set(announce(ledger, late, ended=("w", "r2"))) == {"w"}
 
 
 def test_told_in_vain_is_told_less_and_less_often(ledger: Ledger) -> None:

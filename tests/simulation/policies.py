@@ -6,10 +6,12 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from partwise.ledger.catalog import settled
 from partwise.ledger.runs import due_rows
+from partwise.parts import Parts
 from partwise.plan.refresh import Refresh
 from partwise.tables import Graph, Table
-from tests.simulation.world import Model
+from tests.simulation.world import Model, required
 
 if TYPE_CHECKING:
     from tests.simulation.history import History
@@ -40,11 +42,29 @@ def _policy(rng: Random, published: bool) -> Refresh:
 
 def note_released(history: History, name: str) -> None:
     """A step is about to be pinned: what its plan names is released, and stays so until it is computed."""
+    if history.policies is not None and not history.published:
+        _check_waiting(history, name)
     table = history.model.graph.tables.get(name)  # another process may know a newer graph
     if table is not None and table.refresh is not None:
         for step in history.ledger.plan(history.now).steps:
             if step.table == name:
                 history.released |= {(name, j) for j in range(step.parts.lo, step.parts.hi + 1)}
+
+
+def _check_waiting(history: History, name: str) -> None:
+    """Nothing is planned over deferred parts: it would mix what they hold with what is newer."""
+    plan, graph = history.ledger.plan(history.now), history.model.graph
+    deferred = {item.table: item.parts for item in plan.deferred}
+    with history.ledger.database.reading() as r:
+        starts = {step.table: settled(r, step.table).start for step in plan.steps}
+    for step in plan.steps:
+        start = starts[step.table]
+        if step.table != name or name not in graph.tables or start is None:
+            continue
+        for j in range(step.parts.lo, step.parts.hi + 1):
+            for other, span in required(graph[name], start, j):
+                if other != name and (waits := deferred.get(other, Parts()).within(span.lo, span.hi)):
+                    history.problems.append(f"{name}[{j}] is planned while {other}{[*waits]} is deferred")
 
 
 def check_deferred(history: History, wanted: dict[str, set[int]], planned: dict[str, set[int]]) -> None:

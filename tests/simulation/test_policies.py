@@ -17,6 +17,7 @@ from tests.simulation.checks import check_due, check_end, check_ready
 from tests.simulation.history import History, new_history
 
 _deferred, _is_released, _fires = planner._deferred, planner._is_released, refresh.fires
+_look, _out_of_patience = planner._look, planner._out_of_patience
 
 
 def play(seed: int, published: bool = False) -> History:
@@ -51,9 +52,25 @@ def _leave_earlier_ones(graph: Any, table: Any, rows: Any, ready: Parts, facts: 
     return _deferred(graph, replace(table, inputs=table.partitioned_inputs), rows, ready, facts, now)
 
 
+def _readers_go_on(graph: Any, facts: Any, now: float, table: Any, *given: Any) -> Any:
+    policy = None if table.refresh is None else replace(table.refresh, readers="published")
+    return _look(graph, facts, now, replace(table, refresh=policy), *given)
+
+
+def _patience_runs(graph: Any, facts: Any, now: float, *given: Any) -> Any:
+    """While an input is deferred, too."""
+    with (
+        patch.object(planner, "_delayed", lambda *_: Parts()),
+        patch.object(planner, "_out_of_patience", lambda table, rows, now, _: _out_of_patience(table, rows, now, 0.0)),
+    ):
+        return _look(graph, facts, now, *given)
+
+
 BREAKS: dict[str, tuple[object, str, Callable[..., Any]]] = {
     "R3-no-bound": (refresh, "fires", _no_bound),
     "R4-firings-are-not-recorded": (ledgers.Ledger, "_fire", lambda *_: None),
+    "R6-readers-do-not-wait": (planner, "_look", _readers_go_on),
+    "R7-patience-runs-meanwhile": (planner, "_look", _patience_runs),
     "R8-requests-wait": (planner, "_is_released", _requests_wait),
     "R8-requests-leave-earlier-parts": (planner, "_deferred", _leave_earlier_ones),
 }
@@ -64,6 +81,8 @@ BREAKS: dict[str, tuple[object, str, Callable[..., Any]]] = {
     [
         ("R3-no-bound", 13),
         ("R4-firings-are-not-recorded", 60),
+        ("R6-readers-do-not-wait", 27),
+        ("R7-patience-runs-meanwhile", 5),
         ("R8-requests-wait", 18),
         ("R8-requests-leave-earlier-parts", 74),
     ],
