@@ -281,6 +281,28 @@ MUTATIONS = (
         "return read < 0",
         "tests/choose",
     ),
+    # -- many views in one job
+    Mutation(
+        "a job for several tables leaves out those that others write",
+        "partwise/ledger/write/leases.py",
+        "if dead(busy.holder):",
+        "if True:",
+        "tests/ledger/test_steps.py",
+    ),
+    Mutation(
+        "a step whose definition changed has no pin in a job for several tables",
+        "partwise/ledger/ledger.py",
+        "wanted, fingerprints[lease.table], limit, facts)",
+        "wanted, None, limit, facts)",
+        "tests/ledger/test_steps.py",
+    ),
+    Mutation(
+        "only views with a run that waits are computed along",
+        "spark_jobs/airflow/company.py",
+        "and graph[step.table].family in waiting",
+        "",
+        "tests/announce/test_turns.py",
+    ),
 )
 
 

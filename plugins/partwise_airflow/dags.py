@@ -35,8 +35,14 @@ class BadDefinition(Exception):
     """Why there is no DAG; the message is what `partwise validate` says."""
 
 
-def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], submit: Any = None) -> DAG:
-    """The DAG of a view. `run` carries out a step with a Spark session.
+def view_dag(
+    raw: dict[str, Any],
+    *,
+    run: Callable[..., Any],
+    done: Callable[[str], dict[str, Any] | None] | None = None,
+    submit: Any = None,
+) -> DAG:
+    """The DAG of a view. `run` carries out a step with a Spark session, `done` tells whether there is nothing left of it.
 
     `submit` is the module that spark-submit runs instead: its FILE, and the `settings` of Spark that it needs.
     """
@@ -72,7 +78,7 @@ def view_dag(raw: dict[str, Any], *, run: Callable[..., Any], submit: Any = None
             retry_delay=timedelta(seconds=5),
         )
         for at, table in enumerate(spec.tables):
-            step = _step(spec, at, run, submit, execution_timeout=limit or LONGEST_STEP)
+            step = _step(spec, at, run, done, submit, execution_timeout=limit or LONGEST_STEP)
             step.doc_md = f"Computes what is due of `{table.name}`."
             last >> step
             last = step
@@ -91,7 +97,7 @@ def _before_views(spec: SourceSpec) -> dict[str, Any]:
     return {"weight_rule": LATER_FIRST, "priority_weight": SOURCES_FIRST}
 
 
-def _step(spec: ViewSpec, at: int, run: Callable[..., Any], submit: Any, **kwargs: Any) -> Any:
+def _step(spec: ViewSpec, at: int, run: Callable[..., Any], done: Any, submit: Any, **kwargs: Any) -> Any:
     table = spec.tables[at]
     kwargs |= {"task_id": table.name, "table": table.name, "view": spec.name, "length": table.length}
     kwargs |= {"view_length": spec.tables[-1].length, "first": at == 0, "workspace": spec.workspace}
@@ -99,7 +105,7 @@ def _step(spec: ViewSpec, at: int, run: Callable[..., Any], submit: Any, **kwarg
         from partwise_airflow.tasks.submit import SubmitStep
 
         return SubmitStep(application=submit.FILE, settings=submit.settings, **kwargs)
-    return SparkStep(run=run, **kwargs)
+    return SparkStep(run=run, done=done, **kwargs)
 
 
 def _announce(spec: ViewSpec | SourceSpec) -> Announce:

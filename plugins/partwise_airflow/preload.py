@@ -29,6 +29,7 @@ FILES = (
     "partwise_airflow.service.upkeep",
     "partwise_airflow.bundle",
     "spark_jobs.airflow.tasks",
+    "spark_jobs.airflow.company",
     "spark_jobs.airflow.submit",
     "jinja2.ext",
 )
@@ -52,6 +53,7 @@ TASKS = (
     "spark_jobs.engine",
     "spark_jobs.session.session",
     "spark_jobs.step.run_step",
+    "spark_jobs.together",
     "spark_jobs.ingest.api",
     "pyspark.sql.connect.catalog",
     "pyspark.sql.connect.session",

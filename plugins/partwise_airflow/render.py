@@ -29,11 +29,12 @@ POLL = 30
 _HEAD = '"""Airflow DAG of {what}. Made by Partwise from {file}; changes here are lost."""\n\n'
 
 _VIEW = """from partwise_airflow.dags import view_dag
-from spark_jobs.airflow import submit, tasks
+from spark_jobs.airflow import company, submit, tasks
 
 dag = view_dag(
     {spec},
     run=tasks.run_table,
+    done=company.already_done,
     submit=submit,
 )
 """

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,10 +59,23 @@ def run_table(step: str, spark: SparkSession) -> dict[str, Any]:
             return _nothing(name)
         parts = Parts.of(parse_range(asked["parts"], table.length)) if asked.get("parts") else None
         limit = parts if asked.get("only") else None
-        report = _compute(engine, name, parts, _steps(engine, name, lambda: limit, ROUNDS))
+        steps = _steps(engine, name, lambda: limit, ROUNDS)
+        report = _compute(engine, name, parts, steps if limit else chain(_along(engine, name), steps))
         if (view := asked.get("ends")) and not report["failed"]:
             report["quiet"] = ends_quietly(engine.ledger, engine.now(), view, asked["run"])
         return report
+
+
+def _along(engine: Engine, table: str) -> Iterator[Report]:
+    """This table's step, if small ones of other views go along with it: those are only logged here."""
+    from spark_jobs.airflow.company import along
+
+    for report in along(engine, table):
+        if report.table == table:
+            yield report
+        else:
+            log.info("in one job with %s:", table)
+            _told(report)
 
 
 def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
@@ -226,6 +240,7 @@ def _workspace(asked: dict[str, Any]) -> Workspace:
 @contextmanager
 def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine, Workspace]]:
     from partwise.ledger.records.writers import Writer
+    from partwise.settings import Batch
     from spark_jobs.engine import Engine
     from spark_jobs.session.session import mean_the_same
 
@@ -238,8 +253,17 @@ def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine
     ledger.writer = Writer(**asked["by"]) if "by" in asked else None
     try:
         definitions = workspace.take_over(ledger, workspace.load(), time.time())
-        parts, rows = workspace.settings.chunk_parts, workspace.settings.chunk_rows
-        engine = Engine(spark, ledger, definitions, workspace.warehouse, most_parts=parts, most_rows=rows)
+        settings = workspace.settings
+        engine = Engine(
+            spark,
+            ledger,
+            definitions,
+            workspace.warehouse,
+            most_parts=settings.chunk_parts,
+            most_rows=settings.chunk_rows,
+            # One job for several views is for a driver that they share.
+            batch=Batch(views=1) if settings.spark.engine == "submit" else settings.batch,
+        )
         yield engine, workspace
     finally:
         ledger.database.close()

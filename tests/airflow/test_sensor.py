@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from partwise.ledger.records import announcements
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import parse_part
 from partwise.workspace import open_workspace
@@ -144,6 +145,7 @@ def test_what_a_run_is_for() -> None:
 def test_a_run_with_nothing_to_do_is_skipped_and_one_with_work_goes_on(workspace: Path) -> None:
     from airflow.sdk.exceptions import AirflowSkipException
 
+    from partwise_airflow.place import ledger_at
     from partwise_airflow.tasks.sensor import RequiredParts
 
     arrive(workspace)
@@ -152,6 +154,12 @@ def test_a_run_with_nothing_to_do_is_skipped_and_one_with_work_goes_on(workspace
         first.execute(context(key="2026-10-03T10:00"))
     arrive(workspace, "00", "01")
     assert "w__panes[2026-10-03T10:00..2026-10-03T10:01]" in first.execute(context(key="2026-10-03T10:00"))
+    # It waits for a slot now: until it begins, others may compute it along with theirs.
+    with ledger_at(str(workspace)) as (_, ledger):
+        announcements.announce(ledger, time.time(), only={"w"})
+        first.execute(context(key="2026-10-03T10:00"))
+        with ledger.database.reading() as r:
+            assert announcements.in_turn(r) == {"w"}
 
 
 def test_a_view_that_was_just_added_can_be_asked_for(workspace: Path) -> None:

@@ -162,6 +162,63 @@ def test_a_driver_of_our_own_names_its_ui_and_a_shared_one_what_is_set(monkeypat
     assert tasks.ui_link(shared) is None
 
 
+OTHERS = """
+view: double
+part: 1 minute
+update: SELECT x * 2 AS x FROM s[j]
+---
+view: ratio
+part: 1 minute
+update: SELECT 1 div (x - x) AS x FROM s[j]
+---
+view: paused
+part: 1 minute
+update: SELECT -x AS x FROM s[j]
+---
+view: submitted
+part: 1 minute
+engine: submit
+update: SELECT x + 1 AS x FROM s[j]
+"""
+
+
+def test_small_steps_that_wait_for_a_slot_go_along(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    """Each run keeps its log and its failure; a view without a run that waits is left alone."""
+    from partwise.ledger.facts import LedgerFacts
+    from partwise.ledger.records import announcements
+    from spark_jobs.airflow.company import already_done
+
+    (place.folder / "view_defs" / "others.yaml").write_text(OTHERS)
+    place.load("a", (0, 1), (1, 2))
+    ledger = open_workspace(str(place.folder)).open_ledger(time.time())
+    views = {"inverse", "double", "ratio", "paused", "submitted"}
+    assert announcements.announce(ledger, time.time()).keys() == views
+    with ledger.database.aside() as on:
+        for view in sorted(views - {"paused"}):
+            announcements.wait_for_turn(on, view, f"run of {view}")
+    assert already_done(place.step("double")) is None
+    with caplog.at_level(logging.INFO, "partwise.step"):
+        done = place.run("inverse", begins="inverse", by={"dag": "inverse", "run": "r1", "task": "inverse"})
+    assert [step["parts"] for step in done["steps"]] == [["2026-10-03T10:00"]]
+    assert "double[2026-10-03T10:00]: s[2026-10-03T10:00] arrived" in caplog.text
+    due = {step.table for step in ledger.plan(time.time()).steps}
+    assert due == {"ratio", "paused", "submitted", "after"}
+    with ledger.database.reading() as r:
+        assert LedgerFacts(r).failures() == {}
+        assert announcements.in_turn(r) == {"double", "ratio", "submitted"}
+    with caplog.at_level(logging.INFO, "partwise.step"):
+        report = already_done(place.step("double", begins="double", ends="double"))
+    assert report == {"table": "double", "steps": [], "failed": {}, "again": False, "quiet": True}
+    assert "nothing of it is due and ready; it was computed by task inverse of inverse, run r1" in caplog.text
+    with ledger.database.reading() as r:
+        assert announcements.in_turn(r) == {"ratio", "submitted"}
+        assert "double" not in announcements.told(r)
+    assert already_done(place.step("ratio")) is None
+    assert "DIVIDE_BY_ZERO" in place.run("ratio")["failed"]["2026-10-03T10:00"]
+    assert already_done(place.step("ratio")) is None, "its failure is told by the step itself"
+    ledger.database.close()
+
+
 WINDOW = """
 ---
 view: w

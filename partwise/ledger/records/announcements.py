@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from partwise.announce import Told, ready_views, to_tell
 from partwise.announce.decide import Ready
@@ -23,6 +23,7 @@ _BEGIN = (
     .where(announcement.c.table == bindparam("t"))
     .values(begun=bindparam("s"), run=bindparam("r"), at=bindparam("a"))
 )
+_TURN = update(announcement).where(announcement.c.table == bindparam("t"), announcement.c.begun.is_(None))
 _LEASED = select(lease.c.table).where(lease.c.holder.is_not(None), lease.c.expires > bindparam("now"))
 
 #: Keys with their reasons, by view.
@@ -115,6 +116,16 @@ def begin(w: Writing, view: str, run: str) -> None:
     if w.on.execute(_BEGIN, values).rowcount == 0:
         row = {"table": view, "keys": "{}", "at": w.now, "tries": 1, "begun": w.seq, "run": run}
         w.on.execute(insert(announcement), row)
+
+
+def wait_for_turn(on: Connection, view: str, run: str) -> None:
+    """A run of a view that was told has found something ready, and waits until it may compute."""
+    on.execute(_TURN.values(run=run), {"t": view})
+
+
+def in_turn(r: Reading) -> frozenset[str]:
+    """Views with a run that waits until it may compute."""
+    return frozenset(view for view, item in told(r).items() if item.begun is None and item.run is not None)
 
 
 def forget(w: Writing, view: str, run: str | None) -> None:

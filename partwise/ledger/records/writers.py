@@ -22,6 +22,9 @@ _AT = (
 )
 
 
+_LAST = select(*_COLUMNS).where(written.c.table == bindparam("t")).order_by(written.c.seq.desc()).limit(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """A task of a run. `map_index` is -1 unless the task is mapped."""
@@ -49,4 +52,10 @@ def writers(r: Reading, table: str, seqs: Collection[int]) -> dict[int, Writer]:
 def writer_at(r: Reading, table: str, at: float) -> Writer | None:
     """Who wrote at exactly this time."""
     row = r.on.execute(_AT, {"t": table, "at": at}).first()
+    return None if row is None else Writer(*row)
+
+
+def last_writer(r: Reading, table: str) -> Writer | None:
+    """Who wrote last."""
+    row = r.on.execute(_LAST, {"t": table}).first()
     return None if row is None else Writer(*row)

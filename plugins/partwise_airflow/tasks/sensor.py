@@ -10,7 +10,7 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from partwise.ledger.facts import LedgerFacts
-from partwise.ledger.records.announcements import forget
+from partwise.ledger.records.announcements import forget, wait_for_turn
 from partwise.parts import BadTime
 from partwise.plan.next import parts_text
 from partwise.plan.planner import look_around
@@ -116,12 +116,12 @@ class RequiredParts(PartsSensor):
                 pass  # the view may be so new that the ledger does not know it yet
             self._wait(asked.parts)
             return asked.parts
-        return self._ready()
+        return self._ready(context["run_id"])
 
     def awaited(self, context: Any) -> str:
         return asked_of(context).parts or ""
 
-    def _ready(self) -> str:
+    def _ready(self, run: str) -> str:
         with ledger_at(self.workspace, take_over=True) as (_, ledger):
             graph = ledger.graph()
             names = [n for n in graph.order if n == self.table or graph[n].helper_of == self.table]
@@ -132,6 +132,8 @@ class RequiredParts(PartsSensor):
                 with ledger.database.writing(time.time()) as w:
                     forget(w, self.table, None)
                 raise AirflowSkipException(f"{self.table}: nothing of it is due and ready; another run was faster")
+            with ledger.database.aside() as on:
+                wait_for_turn(on, self.table, run)  # from now on another run may compute it along with its own
         told = [f"{name}[{parts_text(parts, graph[name].length)}]" for name, parts in ready.items()]
         self.log.info("%s: everything that is required exists", ", ".join(told))
         return ", ".join(told)

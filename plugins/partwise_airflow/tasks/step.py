@@ -62,6 +62,7 @@ class SparkStep(PySparkOperator):
         view_length: int,
         first: bool,
         run: Callable[..., Any],
+        done: Callable[[str], dict[str, Any] | None] | None = None,
         workspace: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -69,15 +70,18 @@ class SparkStep(PySparkOperator):
             kwargs.setdefault(name, value)
         super().__init__(python_callable=run, show_return_value_in_logs=False, **kwargs)
         self.table, self.view, self.workspace = table, view, workspace
-        self.length, self.view_length, self.first = length, view_length, first
+        self.length, self.view_length, self.first, self.done = length, view_length, first, done
 
     def execute(self, context: Any) -> Any:
         asked = asked_of(context)
         if self.first:
             requested(self.workspace, self.view, asked)
-        self.op_kwargs = {**self.op_kwargs, "step": step_of(self, asked, context, ends="announce")}
-        wait_for_driver(self.conn_id)
-        report = passed(super().execute(context))
+        step = step_of(self, asked, context, ends="announce")
+        report = None if self.done is None or asked.requested else self.done(step)
+        if report is None:
+            self.op_kwargs = {**self.op_kwargs, "step": step}
+            wait_for_driver(self.conn_id)
+            report = passed(super().execute(context))
         if self.table == self.view:
             computed(self.workspace, self.view, asked)
         if report.get("quiet"):
