@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,7 +11,8 @@ import typer
 from deltalake.exceptions import DeltaError
 from pyarrow import ArrowException  # type: ignore[import-untyped]
 
-from partwise.cli.views.show import say
+from partwise.cli.views.running import TerminalLine
+from partwise.cli.views.show import plural, say
 from partwise.ledger.write.leases import Busy, Fenced
 from partwise.ledger.write.orphans import Foreign
 from partwise.storage import Conflict, StorageError
@@ -26,6 +28,25 @@ class SkippedTables:
 
     busy: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
+
+    def through(self, names: Iterable[str], doing: str) -> Iterator[str]:
+        """One after the other, with a line on a terminal that says which; none once somebody has pressed Ctrl-C."""
+        line, wanted = TerminalLine(), list(names)
+        for count, name in enumerate(wanted):
+            if self.stopped:
+                return
+            line.tell(f"{doing} {name}, {count} of {plural(len(wanted), 'table')} done ...")
+            yield name
+        line.clear()
+
+    @contextmanager
+    def until_ctrl_c(self) -> Iterator[None]:
+        """What was done to a table by then is committed; the rest is as it was."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stopped = True
 
     @contextmanager
     def each(self, name: str) -> Iterator[None]:
@@ -45,6 +66,9 @@ class SkippedTables:
             say(f"{name} was left as it is: {self.failed[name]}", "red")
 
     def end(self, wrong: bool = False) -> None:
-        """Exit code 1 if something is wrong with a table."""
+        """Exit code 130 after Ctrl-C, 1 if something is wrong with a table."""
+        if self.stopped:
+            print("partwise: stopped; what is done stays, the next call goes on with the rest", file=sys.stderr)
+            raise typer.Exit(130)
         if self.failed or wrong:
             raise typer.Exit(1)

@@ -46,7 +46,7 @@ def _wrong(values: Mapping[str, Any], columns: Mapping[str, str]) -> Iterator[st
         if value is not None and value != "" and not fits(value, kind):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-            yield f"{name} is '{shown}', which is no {kind}"
+            yield f"{name} is '{shown}', which is not a valid {kind}"
 
 
 def fits(value: Any, kind: str) -> bool:

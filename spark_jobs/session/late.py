@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -24,8 +26,23 @@ class LateSession:
     def _started(self) -> SparkSession:
         with self._lock:
             if self._session is None:
-                self._session = self._start()
+                with _same_interrupt():
+                    self._session = self._start()
             return self._session
+
+
+@contextmanager
+def _same_interrupt() -> Iterator[None]:
+    """PySpark takes Ctrl-C for itself when it starts a driver: it would cancel the jobs of steps that are to finish."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def late(start: Callable[[], SparkSession]) -> SparkSession:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -104,3 +105,22 @@ def test_the_shell_completes(
 def test_the_reference_is_current() -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert page == pages(), "python -m partwise.cli.reference > docs/commands.md"
+
+
+def test_a_session_that_starts_late_leaves_ctrl_c_to_the_command() -> None:
+    """PySpark puts a handler of its own in place when it starts a driver."""
+    from spark_jobs.session.late import late
+
+    class Session:
+        version = "4"
+
+    def start() -> Session:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return Session()
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert late(start).version == "4"  # type: ignore[arg-type]
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, before)

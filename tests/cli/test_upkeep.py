@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from partwise.upkeep.clean import Cleaned
+from partwise.upkeep.compact import Compacted
 from partwise.workspace import open_workspace
 from tests.cli.conftest import Run
 from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows
@@ -40,3 +44,21 @@ def test_a_table_that_somebody_writes_is_left_and_is_no_problem(run: Run, worksp
         0,
         True,
     )
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_so(run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_dimension(workspace, "nodes", rows=3)
+    seen: list[str] = []
+
+    def compact(ledger: object, warehouse: str, table: str, *_: object) -> Compacted:
+        seen.append(table)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return Compacted(table, 5, 1, 100)
+
+    monkeypatch.setattr("partwise.upkeep.compact.compact", compact)
+    monkeypatch.setattr("partwise.upkeep.retain.clean_up", lambda *_: Cleaned())
+    done = run("compact")
+    assert (done.code, len(seen)) == (130, 2)
+    assert seen[0] in done.out
+    assert "stopped; what is done stays, the next call goes on with the rest" in done.err

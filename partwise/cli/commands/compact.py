@@ -31,7 +31,7 @@ def command(
 
     Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
     removed. Tables that are being written just now are left for the next time; one that something is wrong with is named,
-    the others continue, and the exit code is 1.
+    the others continue, and the exit code is 1. Ctrl-C stops at once: tables that are done stay so, the next call goes on.
 
     \b
     Example:
@@ -53,11 +53,12 @@ def command(
         graph = ledger.graph()
         names = list(graph.order) if name is None else [table_of(graph, definitions, name).name]
         give_up(ledger, where.settings.history_seconds, time.time())
-        for each in names:
-            with tables.each(each):
-                if found := compact(ledger, where.warehouse, each, time.time, age):
-                    done.append(found)
-                cleaned[each] = clean_up(ledger, where.warehouse, each, time.time)
+        with tables.until_ctrl_c():
+            for each in tables.through(names, "compacting"):
+                with tables.each(each):
+                    if found := compact(ledger, where.warehouse, each, time.time, age):
+                        done.append(found)
+                    cleaned[each] = clean_up(ledger, where.warehouse, each, time.time)
     if json:
         as_json(_as_json(done, cleaned, tables))
     else:

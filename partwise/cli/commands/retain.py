@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from partwise.cli.commands.compact import cleaned_json, show_cleaned
@@ -45,18 +46,22 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
         graph = ledger.graph()
-        for name, wanted in floors(ledger, definitions.usable).items():
-            with tables.each(name):
-                if found := retain(ledger, where.warehouse, name, wanted, time.time):
-                    done.append(found)
+        wanted = floors(ledger, definitions.usable)
+        with tables.until_ctrl_c():
+            for name in tables.through(wanted, "expiring parts of"):
+                with tables.each(name):
+                    if found := retain(ledger, where.warehouse, name, wanted[name], time.time):
+                        done.append(found)
         given, rows = give_up(ledger, where.settings.history_seconds, time.time())
-        for name in graph.order:
-            with tables.each(name):
-                cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
-                if name in graph.forward:
-                    forgotten[name] = forget_versions(ledger, where.warehouse, name, time.time)
-                if graph[name].kind == "source":
-                    rows += forget_files(ledger, where.warehouse, name, lambda name: _is_gone(where, name), time.time)
+        with tables.until_ctrl_c():
+            for name in tables.through(graph.order, "removing old files of"):
+                with tables.each(name):
+                    cleaned[name] = clean_up(ledger, where.warehouse, name, time.time)
+                    if name in graph.forward:
+                        forgotten[name] = forget_versions(ledger, where.warehouse, name, time.time)
+                    if graph[name].kind == "source":
+                        gone = partial(_is_gone, where)
+                        rows += forget_files(ledger, where.warehouse, name, gone, time.time)
         again = _count_again(ledger, definitions)
     expired = [(r, range_text(Range(r.first, r.floor - 1), graph[r.table].length)) for r in done]
     if json:

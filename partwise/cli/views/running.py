@@ -63,25 +63,41 @@ def progress_line(graph: Graph, step: Running, seconds: float) -> str:
     return f"{step.table}[{where}] {bar(step.done, 0, step.of - step.done, seconds)}"
 
 
-class Live:
-    """A line on a terminal that follows the step which came further last; nothing elsewhere."""
+class TerminalLine:
+    """A line on a terminal that is drawn over and over; nothing elsewhere."""
 
-    def __init__(self, graph: Callable[[], Graph], width: int = 110) -> None:
-        self._graph, self._width, self._drawn = graph, width, 0.0
+    def __init__(self, width: int = 110) -> None:
+        self._width, self._drawn = width, 0.0
         self._shown = sys.stderr.isatty()
 
-    def draw(self, step: Running) -> None:
+    def tell(self, text: str, often: bool = True) -> None:
+        """`often`: may come many times a second, and is not worth drawing each time."""
         now = time.monotonic()
-        # The first part of a step is told by the line of the step itself, when it is done.
-        if not self._shown or step.of < 2 or now - self._drawn < _BETWEEN:
-            return
-        self._drawn = now
-        line = progress_line(self._graph(), step, time.time() - step.since)
-        print(f"\r{line[: self._width]}".ljust(self._width), end="", file=sys.stderr, flush=True)
+        if self._shown and not (often and now - self._drawn < _BETWEEN):
+            self._drawn = now
+            print(f"\r{text[: self._width]}".ljust(self._width), end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         if self._drawn:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+
+
+class Live(TerminalLine):
+    """Follows the step which came further last, and loads of many files."""
+
+    def __init__(self, graph: Callable[[], Graph]) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def draw(self, step: Running) -> None:
+        # The first part of a step is told by the line of the step itself, when it is done.
+        if self._shown and step.of > 1:
+            self.tell(progress_line(self._graph(), step, time.time() - step.since))
+
+    def load(self, table: str, files: int, of: int) -> None:
+        """So many files are loaded; the next ones are being read."""
+        if of > 1:
+            self.tell(f"{table}: {files:,} of {of:,} files loaded ...", often=False)
 
 
 def _steps(snapshot: Snapshot) -> list[Running]:

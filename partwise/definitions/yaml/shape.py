@@ -99,6 +99,9 @@ def _problem(kind: str, error: ErrorDetails, node: YamlNode, report: Reporter) -
         hint = did_you_mean(str(error["input"]), known)
         return report(at, "wrong-value", f"{name} is {found}; expected {list_of(known)}", hint)
     if what in _EXPECTED:
+        if path[0] == "columns" and name.endswith((")", ">")) and error["input"] is None:
+            message = f"a comma ends a value inside {{ }}: the type before '{path[-1]}' is cut there"
+            return report(key or at, "wrong-type", message, "put types with commas in quotes: {price: 'decimal(10,2)'}")
         hint = "put it in quotes" if what == "string_type" and isinstance(error["input"], int | float) else ""
         return report(at, "wrong-type", f"{name} must be {_EXPECTED[what]}, found {shown(error['input'])}", hint)
     if what == "not-a-length":

@@ -176,6 +176,20 @@ def _unpack(unpack: Any, chunk: bytes) -> tuple[bytes, Any]:
     return out, unpack
 
 
+#: What other files begin with, and what to do about each.
+_BEGINNINGS = {
+    b"\xff\xfe": "it is UTF-16; save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`",
+    b"\xfe\xff": "it is UTF-16; save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`",
+    b"PK\x03\x04": "it is a zip archive or a spreadsheet; unpack it, or save it as CSV",
+    b"\x1f\x8b": "it is compressed with gzip; its name must end with .gz",
+    b"PAR1": "it is a Parquet file; its name must end with .parquet",
+}
+
+
+def _known_by(content: bytes) -> str | None:
+    return next((said for mark, said in _BEGINNINGS.items() if content.startswith(mark)), None)
+
+
 class Utf8:
     """Whether text is UTF-8, chunk by chunk. Spark would put a question mark in place of every other byte."""
 
@@ -189,6 +203,8 @@ class Utf8:
             self._decoder.decode(chunk, final)
         except UnicodeDecodeError as why:
             # Its places count from the bytes that were waiting.
+            if kind := _known_by(why.object) if not self._bytes else None:
+                raise RefusedFile(kind) from None
             at, line = self._bytes - waiting + why.start, self._lines + why.object[: why.start].count(b"\n") + 1
             raise RefusedFile(
                 f"it is not UTF-8: byte 0x{why.object[why.start]:02x} at position {at:,} (line {line:,}); "

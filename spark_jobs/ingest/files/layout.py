@@ -37,6 +37,16 @@ class Layout:
         return bool(self.columns) or self.format == "json"
 
 
+def _other_separator(there: list[str], columns: Mapping[str, str]) -> str | None:
+    """What stands between the names in the first line, if they are what is declared but for that."""
+    wanted = {name.lower() for name in columns}
+    for mark, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "|")):
+        names = {name.strip().lower() for name in ",".join(there).split(mark)}
+        if len(names) > 1 and wanted <= names:
+            return said
+    return None
+
+
 def layout_of(found: FoundFile, columns: Mapping[str, str], time: str | None) -> Layout:
     """Raises BadFile if a declared column is missing or cannot be what is declared."""
     have = {name.lower(): kind for name, kind in found.layout}
@@ -58,6 +68,8 @@ def layout_of(found: FoundFile, columns: Mapping[str, str], time: str | None) ->
         there = [name for name, _ in found.layout]
         if found.format == "csv" and len(missing) == len(columns):
             first = ",".join(there)[:60]
+            if mark := _other_separator(there, columns):
+                raise RefusedFile(f"its columns are separated by {mark}, not by commas: '{first}'")
             raise RefusedFile(
                 f"it has no header: its first line is '{first}', but must name the columns: {','.join(columns)}"
             )
