@@ -418,6 +418,23 @@ refresh = _table(
 #: Rows that came for a view with a refresh policy since it fired last, by input.
 refresh_rows = _table("refresh_rows", _key("view"), _key("input"), Column("rows", BigInteger, nullable=False))
 
+#: What estimates from a sample said of a part before it was refreshed as of `seq`, and what the refresh gave.
+estimate_check = _table(
+    "estimate_check",
+    _key("table"),
+    _key("seq", int),
+    _key("part", int),
+    Column("column", String(255), primary_key=True),
+    Column("published", Float),
+    Column("estimate", Float, nullable=False),
+    Column("low", Float, nullable=False),
+    Column("high", Float, nullable=False),
+    Column("truth", Float, nullable=False),
+    Column("covered", Boolean, nullable=False),
+    Column("ratio", Float, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
 
 @cache
 def complete() -> MetaData:
