@@ -114,11 +114,11 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Every table after all that it reads. Raises Cycle."""
+        """Every table after all that it reads; samples before their view. Raises Cycle."""
         done: dict[str, None] = {}
         path: list[str] = []
         # A loop with its own stack: a chain of thousands of views must not hit the recursion limit.
-        for root in self.tables:
+        for root in sorted(self.tables, key=lambda name: not self._is_sample(self.tables[name])):
             stack = [(root, iter(self.tables[root].input_names))] if root not in done else []
             path[:] = [root] if stack else []
             while stack:
@@ -134,6 +134,10 @@ class Graph:
                     stack.append((step, iter(self.tables[step].input_names)))
                     path.append(step)
         return tuple(done)
+
+    def _is_sample(self, table: Table) -> bool:
+        """Whether it belongs to a sample that follows the inputs: it should not wait for its view."""
+        return table.helper_of is not None and table.name.endswith(("__sizes", "__sample"))
 
     @cached_property
     def rank(self) -> Mapping[str, int]:

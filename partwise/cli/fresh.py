@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from partwise.cli.as_of import as_of, tell_sequence
+from partwise.cli.as_of import as_of, meant_by, tell_sequence
 from partwise.cli.open_workspace import definitions_of, ledger_of
 from partwise.cli.stop import WRONG_USE, Stop, wrong_use
 from partwise.cli.views.fresh_shown import fresh_json, show_fresh
@@ -40,16 +40,40 @@ def confidence_of(text: str) -> float:
     return found
 
 
-def answer_fresh(where: Workspace, sql: str, confidence: str, within: str | None, json: bool) -> None:
+def ratio_of(text: str) -> float:
+    found = share_of(text, "--ratio")
+    if found > 0.5:
+        raise wrong_use(f"--ratio: samples have at most 50 % of the keys, not {text}.")
+    return found
+
+
+def answer_fresh(
+    where: Workspace,
+    sql: str,
+    confidence: str,
+    within: str | None,
+    ratio: str | None,
+    moment: str | None,
+    wait: bool,
+    json: bool,
+) -> None:
     """Prints the answer, or ends the command with the reason why there is none."""
     import duckdb
 
     from partwise.choose.settled import settled
-    from partwise.fresh.read import fresh
-    from partwise.fresh.refused import Refused
+    from partwise.fresh.asked.refused import Refused
+    from partwise.fresh.read import FreshRequest, fresh
     from partwise.storage import StorageError
 
-    sure, most = confidence_of(confidence), None if within is None else share_of(within, "--within")
+    seq, time_ = meant_by(moment, time.time())
+    wanted = FreshRequest(
+        confidence_of(confidence),
+        None if within is None else share_of(within, "--within"),
+        None if ratio is None else ratio_of(ratio),
+        seq,
+        time_,
+        wait,
+    )
     written = definitions_of(where, quiet=True)
     if not where.has_ledger():
         raise Stop("There is nothing to read yet: no run has made a ledger. `partwise run` starts.")
@@ -61,9 +85,8 @@ def answer_fresh(where: Workspace, sql: str, confidence: str, within: str | None
                 ledger,
                 where.warehouse,
                 sql,
-                lambda seq: as_of(ledger, where.settings, seq, None, "--fresh"),
-                sure,
-                most,
+                lambda seq: as_of(ledger, where.settings, seq, None, "--fresh" if moment is None else "--as-of"),
+                wanted,
             )
         except Refused as why:
             if json:
@@ -72,7 +95,7 @@ def answer_fresh(where: Workspace, sql: str, confidence: str, within: str | None
         except (duckdb.Error, StorageError) as why:
             raise Stop(str(why)) from None
         length = program.views[found.view].written.part if found.view in program.views else 1
-    tell_sequence(at)
+    tell_sequence(at, *([found.note] if found.note else []))
     if json:
         as_json(fresh_json(found, length, at.seq, at.at))
     else:

@@ -92,6 +92,13 @@ def _sampled(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem
         helpers = {helper.name.lower(): helper for way in made.alternatives for helper in way.helpers}
         found += [_taken(helper, compiling.tables[n]) for n, helper in helpers.items() if n in compiling.tables]
         compiling.views[name] = made
+        rule = entry.definition.sample if isinstance(entry.definition, View) else None
+        if rule is not None and not rule.keep and made.sampled is not None and made.sampled.summed:
+            what = " and ".join(made.sampled.summed)
+            message = f"sums of {what} are answered only where no single key could change them much"
+            hint = "keep the largest keys exactly, for example outliers: {column: amount, keep: 100}"
+            at = entry.node.key("sample") or entry.node
+            found.append(entry.report(at, "no-outliers", message, hint, "warning"))
     return found
 
 

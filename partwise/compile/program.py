@@ -115,7 +115,8 @@ class Alternative:
 class Sampled:
     """What readers of a sample have to know: its tables, by which columns (with types) keys are hashed, how many.
 
-    `unique`: a key has one row in a part at most. `sized` are columns of which `sizes` bounds what a key can hold.
+    `unique`: a key has one row in a part at most. `sized` are columns of which `sizes` bounds what a key can hold,
+    `summed` those of them that are no counts. `row_key` tells the rows of a part apart, if there is one.
     """
 
     sample: str
@@ -127,6 +128,13 @@ class Sampled:
     exact: tuple[str, ...]
     unique: bool
     sized: tuple[str, ...]
+    summed: tuple[str, ...] = ()
+    row_key: tuple[str, ...] = ()
+
+    @property
+    def fresh_tables(self) -> tuple[str, ...]:
+        """Those that follow the inputs, not what is published."""
+        return (self.sample,) if self.sizes is None else (self.sample, self.sizes)
 
 
 @dataclass(frozen=True, slots=True)

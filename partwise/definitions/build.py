@@ -169,8 +169,13 @@ def _sample(rule: float | SampleRule | None) -> Sample | None:
         outliers=None if largest is None else largest.column,
         keep=0 if largest is None else largest.keep,
         exact=tuple(dict.fromkeys(map(str, rule.exact))),
-        stand_in=rule.stand_in if isinstance(rule.stand_in, str) else "ago",
+        stand_in=rule.stand_in
+        if isinstance(rule.stand_in, str)
+        else "ago"
+        if rule.stand_in.ago is not None
+        else "mean",
         ago=None if isinstance(rule.stand_in, str) else rule.stand_in.ago,
+        mean=None if isinstance(rule.stand_in, str) else rule.stand_in.mean,
     )
 
 

@@ -118,16 +118,17 @@ class Dimension:
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Of a view's keys, for fresh answers. No `key`: found from the query. `keep` keys are exact, the largest by
-    `outliers`, and those listed in `exact`. A missing part is compared with the newest built one (`last`), with that of
-    `ago` seconds before, or with none."""
+    `outliers`, and those listed in `exact`. A missing part is compared with the newest built one (`last`), with the `mean` of so
+    many of them, with that of `ago` seconds before, or with none."""
 
     ratio: float
     key: tuple[str, ...] = ()
     outliers: str | None = None
     keep: int = 0
     exact: tuple[str, ...] = ()
-    stand_in: Literal["last", "ago", "none"] = "last"
+    stand_in: Literal["last", "mean", "ago", "none"] = "last"
     ago: int | None = None
+    mean: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

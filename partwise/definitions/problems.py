@@ -32,6 +32,7 @@ CODES = {
     "bad-repair": "A way to repair parts that is not exact for the query.",
     "bad-sample": "A sample that cannot be taken, or would not be fresh.",
     "bad-state": "A join that cannot be kept for repairs.",
+    "no-outliers": "A sample of sums that keeps no large keys exactly: few of its sums can be answered.",
     "sql-syntax": "SQL that cannot be understood.",
     "not-a-query": "A statement that is not one query.",
     "not-linear": "A reference that is not a linear function of the index that grows.",

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from partwise.compile.program import CompiledView, Program, Sampled
+from partwise.compile.sample.generate import basis
 from partwise.compile.sample.hashing import hash_of, threshold
-from partwise.fresh.answer import Deciding, FreshAnswer, FreshCell, FreshRow
-from partwise.fresh.question import FreshQuestion, ask, view_of
-from partwise.fresh.refused import Refused
-from partwise.fresh.states import PartStates, states_of, with_stand_ins
-from partwise.fresh.totals import Adding, chosen_parts, names_of
-from partwise.ledger.facts import LedgerFacts
+from partwise.fresh.adding.exactly import COMPUTED, NotAlike, compute
+from partwise.fresh.adding.rows import ComparedRows, exact_rows
+from partwise.fresh.adding.totals import Adding, names_of
+from partwise.fresh.answer import FreshAnswer, FreshCell, FreshRow
+from partwise.fresh.asked.question import FreshQuestion, ask, view_of
+from partwise.fresh.asked.refused import Refused
+from partwise.fresh.deciding import Deciding
+from partwise.fresh.look import Looked, Looking
+from partwise.fresh.states import PartStates, SampleBehind
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.as_of import readable
+from partwise.ledger.records.estimates import coverage
 from partwise.parts import Parts
 from partwise.storage.paths import table_path
 from partwise.storage.query import PinnedTable, connect
+
+_PAUSE = 0.5  # seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,42 +40,68 @@ if TYPE_CHECKING:
     Registered = Callable[[int], AbstractContextManager[Moment]]
 
 
+@dataclass(frozen=True)
+class FreshRequest:
+    """How an answer is wanted. `seq` or `moment`: as of which; `wait`: for the sample, if it is not up to date."""
+
+    confidence: float = 0.95
+    within: float | None = None
+    ratio: float | None = None
+    seq: int | None = None
+    moment: float | None = None
+    wait: bool = False
+
+
 def fresh(
-    program: Program,
-    ledger: Ledger,
-    warehouse: str,
-    sql: str,
-    registered: Registered,
-    confidence: float = 0.95,
-    within: float | None = None,
+    program: Program, ledger: Ledger, warehouse: str, sql: str, registered: Registered, wanted: FreshRequest
 ) -> tuple[FreshAnswer, Moment]:
     """Raises Refused, and what DuckDB says of the query."""
-    import duckdb
-
     view, sampled = _sampled(program, view_of(sql))
+    if wanted.ratio is not None and wanted.ratio > sampled.ratio:
+        message = (
+            f"the sample of {view.name} has {sampled.ratio:.4g} of its keys, and --ratio {wanted.ratio:.4g} is more"
+        )
+        raise Refused("ratio", message, f"add `ratio: {100 * wanted.ratio:.4g} %` to its sample:, or leave --ratio out")
     question = ask(sql, sampled.key)
     rule = view.written.sample
     assert rule is not None
-    with ledger.database.reading() as r:
-        graph, facts, seq = ledger.graph_at(r), LedgerFacts(r), r.seq
-        if view.name not in graph.tables or sampled.sample not in graph.tables:
-            raise Refused("sample-behind", f"the sample of {view.name} is not built yet", "`partwise run` builds it")
-        states = states_of(graph, facts, time.time(), view.name, sampled.sample)
-        with duckdb.connect(":memory:") as clock:
-            clock.execute("SET TimeZone = 'UTC'")
-            everything = states.clean | states.dirty | states.beyond
-            states = states.within(chosen_parts(clock, question, everything, view.written.part))
-        if states.dirty:
-            states = with_stand_ins(states, graph, facts, view.name, sampled.sample, sampled.was, rule)
-    with registered(seq) as at, _connected(ledger, warehouse, view.name, sampled, states, seq) as connection:
-        deciding = Deciding(question, sampled, states, view.written.part, confidence, within)
+    looked = _look(Looking(view.name, sampled, rule, question, view.written.part), ledger, wanted)
+    states, seq = looked.states, looked.seq
+    known = states.dirty and question.keys is not None
+    inputs = [_spelled(program, name) for name in basis(view).inputs] if known else []
+    with registered(seq) as at, connected(ledger, warehouse, view.name, sampled, states, seq, inputs) as connection:
+        deciding = Deciding(
+            question, sampled, states, view.written.part, wanted.confidence, wanted.within, wanted.ratio
+        )
         if not states.dirty:
-            return _exact(connection, deciding, f"SELECT * FROM {_quoted(view.name)}"), at
-        if question.keys is not None:
-            _refuse_unknown(connection, question.keys, sampled, states)
-            return _exact(connection, deciding, _of_known_keys(connection, view.name, sampled, states)), at
-        adding = Adding(connection, question, sampled, states, view.written.part)
-        return deciding.answer(adding.all()), at
+            whole = f"SELECT * FROM {_quoted(view.name)}"
+            found = exact_rows(connection, deciding, whole) if question.rows else _exact(connection, deciding, whole)
+        elif question.keys is not None:
+            if unknown := _unknown(connection, question.keys, sampled, states):
+                _compute(connection, program, view, sampled, states, question.keys, unknown)
+            rows = _of_known_keys(connection, view.name, COMPUTED if unknown else sampled.sample, states)
+            found = exact_rows(connection, deciding, rows) if question.rows else _exact(connection, deciding, rows)
+        elif question.rows is not None:
+            found = ComparedRows(connection, deciding, question.rows).answer()
+        else:
+            adding = Adding(connection, question, sampled, states, view.written.part, wanted.ratio)
+            found = deciding.answer(adding.all())
+        with ledger.database.reading() as r:
+            checked = coverage(r, view.name, sampled.sample)
+        return replace(found, note=looked.note, checked=checked), at
+
+
+def _look(looking: Looking, ledger: Ledger, wanted: FreshRequest) -> Looked:
+    while True:
+        try:
+            found = looking.at(ledger, wanted.seq, wanted.moment)
+        except SampleBehind:
+            if not wanted.wait:
+                raise
+        else:
+            if not (wanted.wait and found.note):
+                return found
+        time.sleep(_PAUSE)
 
 
 def _sampled(program: Program, name: str) -> tuple[CompiledView, Sampled]:
@@ -79,11 +114,18 @@ def _sampled(program: Program, name: str) -> tuple[CompiledView, Sampled]:
     return view, view.sampled
 
 
-def _connected(
-    ledger: Ledger, warehouse: str, view: str, sampled: Sampled, states: PartStates, seq: int
+def connected(
+    ledger: Ledger,
+    warehouse: str,
+    view: str,
+    sampled: Sampled,
+    states: PartStates,
+    seq: int,
+    inputs: Sequence[str] = (),
 ) -> DuckDBPyConnection:
-    names = names_of(sampled, view) if states.dirty else [view]
-    found = readable(ledger.database, names, names, seq)
+    """`inputs` are read as well, as far as they have content."""
+    names = [*(names_of(sampled, view) if states.dirty else [view])]
+    found = readable(ledger.database, {*names, *inputs}, {*names, *inputs}, seq)
     if absent := [name for name in names if name not in found]:
         raise Refused("not-built", f"{' and '.join(absent)} has no parts yet", "`partwise run` builds them")
     if any(at.rebuilding for at in found.values()):
@@ -94,13 +136,11 @@ def _connected(
         name: PinnedTable(table_path(warehouse, name, at.version.generation), at.version.version, parts=at.parts)
         for name, at in found.items()
     }
-    return connect(" ".join(names), pins)
+    return connect(" ".join(pins), pins)
 
 
-def _refuse_unknown(
-    connection: DuckDBPyConnection, keys: tuple[str, ...], sampled: Sampled, states: PartStates
-) -> None:
-    """A key is known if it is sampled, or exact in every dirty part."""
+def _unknown(connection: DuckDBPyConnection, keys: tuple[str, ...], sampled: Sampled, states: PartStates) -> str | None:
+    """The first key that is not known: neither sampled, nor exact in every dirty part."""
     limit = threshold(sampled.ratio)
     for key in keys:
         if hash_of([key]) <= limit or key in sampled.exact:
@@ -113,19 +153,53 @@ def _refuse_unknown(
             )
             exact = {int(row[0]) for row in connection.execute(text, [key]).fetchall()}
         if states.dirty - Parts.single(*exact):
-            name = sampled.key[0][0]
-            message = f"{name} = {key} is not in the sample, so nothing is known of its fresh rows"
-            raise Refused("key-not-sampled", message, f"add it to sample: {{exact: [{key}]}}, or refresh the view")
+            return key
+    return None
 
 
-def _of_known_keys(connection: DuckDBPyConnection, view: str, sampled: Sampled, states: PartStates) -> str:
+def _compute(
+    connection: DuckDBPyConnection,
+    program: Program,
+    view: CompiledView,
+    sampled: Sampled,
+    states: PartStates,
+    keys: tuple[str, ...],
+    unknown: str,
+) -> None:
+    """These keys exactly, by the view's own query. Raises Refused where that is not possible for sure."""
+    import duckdb
+
+    table = basis(view)
+    try:
+        forward = [name for name in program.graph().upstream([view.name]) if program.graph()[name].forward]
+        if forward:
+            raise NotAlike(f"{forward[0]} has a version for each part")
+        compute(connection, table, sampled, view.name, states.dirty, keys, lambda name: _spelled(program, name.lower()))
+    except (NotAlike, duckdb.Error) as why:
+        name = sampled.key[0][0]
+        message = (
+            f"{name} = {unknown} is not in the sample, and its fresh rows cannot be computed here ({_first_line(why)})"
+        )
+        hint = f"add it to sample: {{exact: [{unknown}]}}, or refresh the view"
+        raise Refused("key-not-sampled", message, hint) from None
+
+
+def _first_line(why: Exception) -> str:
+    return str(why).partition("\n")[0]
+
+
+def _spelled(program: Program, name: str) -> str:
+    return next((known for known in program.usable if known.lower() == name), name)
+
+
+def _of_known_keys(connection: DuckDBPyConnection, view: str, fresh: str, states: PartStates) -> str:
     """Rows of keys that are known in full: published ones of clean parts, fresh ones of the others."""
     names = [str(row[0]) for row in connection.execute(f"DESCRIBE {_quoted(view)}").fetchall()]
     columns = ", ".join(map(_quoted, names))
     clean, dirty = (_among(parts) for parts in (states.clean, states.dirty))
     return (
         f"SELECT {columns} FROM {_quoted(view)} WHERE {clean} "
-        f"UNION ALL SELECT {columns} FROM {_quoted(sampled.sample)} WHERE {dirty}"
+        f"UNION ALL SELECT {columns} FROM {_quoted(fresh)} WHERE {dirty}"
     )
 
 

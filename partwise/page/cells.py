@@ -117,10 +117,10 @@ def paint(
     return _packed(LETTERS[rank] for rank in cells)
 
 
-def changes(grid: Grid, changed: Iterable[int]) -> str:
+def changes(grid: Grid, changed: Iterable[int], letter: str = "c") -> str:
     """`20-5c`: twenty cells, then five with a part whose content changed since the chosen time, in whatever state."""
     inside = {k for k in changed if grid.first <= k <= grid.last}
-    return _packed("c" if k in inside else "-" for k in range(grid.first, grid.last + 1))
+    return _packed(letter if k in inside else "-" for k in range(grid.first, grid.last + 1))
 
 
 def _packed(letters: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from partwise.page.cells import Grid, WindowFacts, changes, paint, states_of
 from partwise.page.rows import RowGroup, groups
 from partwise.page.states import STATES, State, Word
 from partwise.parts import FOREVER, Parts, Range, part_text
+from partwise.plan.model import parts_of_due
 from partwise.plan.urgency import lags
 from partwise.tables import DIMENSION_PART, Table
 
@@ -20,6 +21,7 @@ from partwise.tables import DIMENSION_PART, Table
 MARKED = 86400
 #: Without a wish, so many of the shortest parts are shown, the newest ones.
 SHOWN = 1440
+_UNPUBLISHED: frozenset[Word] = frozenset(["missing", "deferred", "manual", "stale", "blocked", "building"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Row:
     """One table. `cells`: letters with how often each follows, from cell number `first` on; see `states`.
 
     Cell k begins at k * `cell` seconds since 1970. `changed`: likewise, `c` for cells with a part whose content changed
-    since the chosen time, in whatever state it is now. `counts` are parts by state within the window; parts that
+    since the chosen time, in whatever state it is now. `estimated`: likewise, `e` for cells with a part that is not published as it should be, but
+    that a fresh sample knows; empty without a sample. `counts` are parts by state within the window; parts that
     are repaired or empty are counted once more under these words.
     """
 
@@ -39,6 +42,7 @@ class Row:
     first: int
     cells: str
     changed: str
+    estimated: str
     counts: Mapping[Word, int]
     first_part: str | None
     last_part: str | None
@@ -124,6 +128,7 @@ def heat(
                 first=grid.first,
                 cells=paint(grid, states, marks, bare),
                 changed=changes(grid, marks),
+                estimated=_estimated(grid, name, facts, states),
                 counts=_counts(states, sum(marks.values()), sum(bare.values())),
                 first_part=_text(table, run.lo) if (run := snapshot.facts.first_run(name)) else None,
                 last_part=_text(table, snapshot.facts.newest(name)),
@@ -144,6 +149,20 @@ def heat(
         backfills=tuple(_backfills(snapshot)),
         steps=steps_under_way(snapshot),
     )
+
+
+def _estimated(grid: Grid, name: str, facts: Mapping[str, WindowFacts], states: Mapping[Word, Parts]) -> str:
+    """`20-3e`: cells with a part that is not published as it should be, but that a fresh sample can tell of."""
+    sample = facts.get(f"{name}__sample")
+    if sample is None:
+        return ""
+    due = parts_of_due(sample.look.due) if sample.look else Parts()
+    known = sample.there - due
+    cells: set[int] = set()
+    for word in _UNPUBLISHED & states.keys():
+        for lo, hi in (states[word] & known).within(*grid.parts).ranges:
+            cells.update(range(grid.cell_of(lo), grid.cell_of(hi) + 1))
+    return changes(grid, cells, "e")
 
 
 def _counts(states: Mapping[Word, Parts], repaired: int, empty: int) -> dict[Word, int]:

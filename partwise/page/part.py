@@ -67,7 +67,7 @@ class PartDetails:
     """`why` is a sentence for people, with times in UTC, and says more exactly than `state` what is the matter; other
     times are seconds since 1970. `dag`: the DAG that computes the table,
     `run`: its run that is at work. `upstream` and `downstream`: what it requires and feeds, generated helpers looked
-    through."""
+    through. `sampled`: whether `/estimate` knows more."""
 
     table: str
     kind: str
@@ -91,6 +91,7 @@ class PartDetails:
     failure: FailureLine | None
     checks: tuple[CheckLine, ...]
     mixed: bool
+    sampled: bool
     writer: str | None
     dag: str
     run: str | None
@@ -193,6 +194,7 @@ def details(snapshot: Snapshot, table: Table, p: int, within: int = MARKED) -> P
         ),
         checks=() if checked is None else tuple(lines_of(table, checked)),
         mixed=known.mixture is not None,
+        sampled=f"{table.name}__sample" in graph.tables,
         writer=writer,
         dag=table.helper_of or table.name,
         run=queries.runs(snapshot.r).get(table.helper_of or table.name),

@@ -68,6 +68,9 @@ class PageWorkspace:
                 self._definitions, self._known = settled(self.workspace().load(), strategies), known
             return self._definitions
 
+    def ledger(self) -> Ledger:
+        return self._open()
+
     def _open(self) -> Ledger:
         with self._lock:
             if self._ledger is None:

@@ -12,6 +12,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 
+from partwise.fresh.asked.refused import Refused
+from partwise.fresh.of_part import EstimatedPart, estimated
 from partwise.page.ask import EARLIEST, LATEST, MOST_CELLS, BadAsk, part_of, table_of
 from partwise.page.changed import ChangedParts, changed
 from partwise.page.heat import MARKED, Heat, heat, steps_under_way
@@ -129,6 +131,19 @@ def create_app(place: PageWorkspace, gate: Gate) -> FastAPI:
         with place.snapshot() as snapshot:
             found = table_of(snapshot.graph, table)
             return details(snapshot, found, part_of(found, part), within)
+
+    @app.get("/estimate", summary="What the sample of a view says of a part before it is refreshed")
+    def get_estimate(
+        table: TableName, part: Annotated[str | None, Query(max_length=50, description="As 2026-10-03T10:05.")] = None
+    ) -> EstimatedPart:
+        definitions = place.definitions()
+        with place.snapshot() as snapshot:
+            found = table_of(snapshot.graph, table)
+            p = part_of(found, part)
+        try:
+            return estimated(place.ledger(), definitions, place.workspace().warehouse, found, p)
+        except Refused as why:
+            raise BadAsk(f"{why.message}.") from None
 
     @app.get("/lineage", summary="All tables, and which reads which")
     def get_lineage(helpers: bool = False) -> Lineage:

@@ -53,6 +53,12 @@ def command(
     within: Annotated[
         str | None, typer.Option(metavar="SHARE", help="With --fresh: no wider intervals than this, for example 1%.")
     ] = None,
+    ratio: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="With --fresh: use only this share of the keys, for example 1%.")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--now", help="With --fresh: wait until the sample itself is up to date.")
+    ] = False,
     engine: Annotated[EngineName, typer.Option(help="DuckDB needs no JVM.")] = EngineName.duckdb,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
@@ -83,12 +89,14 @@ def command(
     if fresh:
         from partwise.cli.fresh import answer_fresh
 
-        if moment is not None or settled is not None or csv or engine is not EngineName.duckdb:
-            raise wrong_use("--fresh is about now, by DuckDB: leave out --as-of, --settled, --csv and --engine.")
-        answer_fresh(where, sql, confidence, within, json)
+        if settled is not None or csv or engine is not EngineName.duckdb:
+            raise wrong_use("--fresh is answered by DuckDB, with intervals: leave out --settled, --csv and --engine.")
+        if wait and moment is not None:
+            raise wrong_use("--now waits for the present, and --as-of is about the past: leave one of them out.")
+        answer_fresh(where, sql, confidence, within, ratio, moment, wait, json)
         return
-    if within is not None:
-        raise wrong_use("--within is about intervals: it goes with --fresh.")
+    if within is not None or ratio is not None or wait:
+        raise wrong_use("--within, --ratio and --now are about intervals: they go with --fresh.")
     found, at, notes = _answer(where, sql, moment, engine, settled)
     tell_sequence(at, *notes)
     if json:

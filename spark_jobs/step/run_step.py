@@ -145,7 +145,18 @@ def carry_out(computing: Computing, held: Lease, began: float, many: Many, failu
     if work.contents:
         # The ledger says what became a revision: a table that is made again is written whole, and mostly as it was.
         changed = _publish(computing, held, work, changed, began).changed
+        _compare_estimates(computing, Parts.single(*work.contents))
     return _report(computing, work, changed, began)
+
+
+def _compare_estimates(computing: Computing, parts: Parts) -> None:
+    """What fresh answers said of these parts before. Views without a sample cost nothing."""
+    engine = computing.engine
+    view = engine.definitions.views.get(computing.pin.table.name)
+    if view is not None and view.sampled is not None:
+        from partwise.fresh.probe import compare_estimates
+
+        compare_estimates(engine.ledger, engine.warehouse, view, view.sampled, parts, computing.pin.seq, engine.now())
 
 
 def _all_failed(computing: Computing, held: Lease, message: str, began: float, certain: bool) -> Report:

@@ -67,6 +67,16 @@ def test_a_view_waits_computes_its_helpers_then_itself_then_announces(workspace:
     assert [task.task_id for task in dag.tasks if not task.downstream_task_ids] == ["announce"]
 
 
+def test_a_sample_does_not_wait_for_its_view(workspace: Path) -> None:
+    (workspace / "view_defs" / "sampled.yaml").write_text(
+        "view: s\npart: 1 minute\nrefresh: {every: 1 day}\nsample: {outliers: {column: loss}}\n"
+        "update: SELECT src, SUM(loss) AS total FROM m[j] GROUP BY src\n"
+    )
+    dag = parsed(workspace, "s")
+    assert order(dag) == ["required_parts_exist", "s__sizes", "s__sample", "s", "s__was", "announce"]
+    assert "s__sample (helper, generated)" in dag.doc_md
+
+
 def test_a_window_has_the_tasks_of_the_way_that_it_is_kept(workspace: Path) -> None:
     """Settled by the first step; the file of before has a task too many until it is written again."""
     parsed(workspace, "w")

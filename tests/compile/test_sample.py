@@ -56,6 +56,8 @@ def test_helpers_do_not_wait_for_the_view() -> None:
     assert graph["revenue__sample"].input_names == ("orders", "revenue__sizes")
     assert graph["revenue__was"].input_names == ("revenue",)
     assert graph["revenue"].input_names == ("orders",)
+    # Nothing of the sample waits for the view, in runs and in Airflow; what is published follows it.
+    assert graph.order == ("orders", "revenue__sizes", "revenue__sample", "revenue", "revenue__was")
 
 
 def test_they_are_kept_as_long_as_the_view() -> None:

@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from partwise.compile.program import Sampled
 from partwise.compile.sample.hashing import hash_of, threshold
-from partwise.fresh.answer import Deciding, FreshAnswer
-from partwise.fresh.question import ask
+from partwise.fresh.adding.rows import ComparedRows
+from partwise.fresh.adding.totals import Adding
+from partwise.fresh.answer import FreshAnswer
+from partwise.fresh.asked.question import ask
+from partwise.fresh.deciding import Deciding
 from partwise.fresh.states import PartStates
-from partwise.fresh.totals import Adding
 from partwise.parts import Parts
 
 HOUR = 3600
@@ -36,12 +38,14 @@ class World:
     listed: tuple[str, ...] = ()
     unique: bool = True
     sized: bool = True
+    stand_ins: int = 1
+    used: float | None = None
 
     @property
     def sampled(self) -> Sampled:
         return Sampled(
             "v__sample", "v__was", "v__sizes" if self.sized else None, (("customer", "string"),), self.ratio, self.keep,
-            self.listed, self.unique, ("x",) if self.sized else (),
+            self.listed, self.unique, ("x",) if self.sized else (), row_key=("customer",) if self.unique else (),
         )  # fmt: skip
 
     @property
@@ -51,10 +55,22 @@ class World:
             *(p for p in self.published if sorted(map(str, self.published[p])) != sorted(map(str, self.fresh[p])))
         )
         missing = Parts.single(*self.fresh) - there
-        return PartStates(there - stale, stale, missing, Parts(), dict.fromkeys(missing, there.last) if there else {})
+        return PartStates(
+            there - stale,
+            stale,
+            missing,
+            Parts(),
+            dict.fromkeys(missing, tuple(there)[-self.stand_ins :]) if there else {},
+        )
+
+    def hash(self, key: str | None) -> int:
+        return hash_of([None if key is None else key + self.salt])
+
+    def hashes(self, rows: list[tuple[str | None, str, float]]) -> pa.Array:
+        return pa.array([self.hash(row[0]) for row in rows], pa.int64())
 
     def is_sampled(self, key: str | None) -> bool:
-        return hash_of([None if key is None else key + self.salt]) <= threshold(self.ratio)
+        return self.hash(key) <= threshold(self.ratio)
 
     def sizes(self, part: int) -> tuple[set[str | None], list[tuple[Any, ...]]]:
         """Exact keys, and rows of the helper."""
@@ -75,21 +91,22 @@ class World:
         on = duckdb.connect(":memory:")
         on.execute("SET TimeZone = 'UTC'")
         on.execute(f"CREATE TABLE v ({COLUMNS})")
-        on.execute(f"CREATE TABLE v__was ({COLUMNS})")
+        on.execute(f"CREATE TABLE v__was ({COLUMNS}, sample_hash BIGINT)")
         on.execute(f"CREATE TABLE truth ({COLUMNS})")
-        on.execute(f"CREATE TABLE v__sample ({COLUMNS}, sample_exact BOOLEAN)")
+        on.execute(f"CREATE TABLE v__sample ({COLUMNS}, sample_hash BIGINT, sample_exact BOOLEAN)")
         on.execute(
             "CREATE TABLE v__sizes (place INT, key_0 VARCHAR, rows BIGINT, size_x DECIMAL(38,6), least_x DOUBLE, part BIGINT)"
         )
         for p, rows in self.published.items():
             _insert(on, "v", p, rows)
-            _insert(on, "v__was", p, [row for row in rows if self.is_sampled(row[0])])
+            was = [row for row in rows if self.is_sampled(row[0])]
+            _insert(on, "v__was", p, was, self.hashes(was))
         for p, rows in self.fresh.items():
             exact, sizes = self.sizes(p)
             _insert(on, "truth", p, rows)
             for flag in (True, False):
                 chosen = [r for r in rows if (r[0] in exact) == flag and (flag or self.is_sampled(r[0]))]
-                _insert(on, "v__sample", p, chosen, flag)
+                _insert(on, "v__sample", p, chosen, self.hashes(chosen), flag)
             if sizes:
                 shown = ", ".join(f"({a}, {_literal(k)}, {n}, {s!r}, {low!r}, {p})" for a, k, n, s, low, p in sizes)
                 on.execute(f"INSERT INTO v__sizes VALUES {shown}")
@@ -98,8 +115,12 @@ class World:
     def answer(self, sql: str, confidence: float = 0.95, within: float | None = None) -> FreshAnswer:
         question = ask(sql, self.sampled.key)
         with self.connection() as on:
-            added = Adding(on, question, self.sampled, self.states, HOUR).all()
-        return Deciding(question, self.sampled, self.states, HOUR, confidence, within).answer(added)
+            if question.rows is not None:
+                deciding = Deciding(question, self.sampled, self.states, HOUR, confidence, within, self.used)
+                return ComparedRows(on, deciding, question.rows).answer()
+            added = Adding(on, question, self.sampled, self.states, HOUR, self.used).all()
+            deciding = Deciding(question, self.sampled, self.states, HOUR, confidence, within, self.used)
+            return deciding.answer(added)
 
     def truth(self, sql: str) -> list[tuple[Any, ...]]:
         with self.connection() as on:
@@ -110,13 +131,15 @@ def _literal(key: str | None) -> str:
     return "NULL" if key is None else f"'{key}'"
 
 
-def _insert(on: duckdb.DuckDBPyConnection, table: str, part: int, rows: Any, *more: Any) -> None:
+def _insert(
+    on: duckdb.DuckDBPyConnection, table: str, part: int, rows: Any, hashes: Any = None, exact: bool | None = None
+) -> None:
     if not rows:
         return
     customers, regions, values = zip(*rows, strict=True)
-    given = pa.table({"a": pa.array(customers, pa.string()), "b": regions, "c": pa.array(values, pa.float64())})
-    on.register("given", given)
-    extra = "".join(f", {flag}" for flag in more)
+    given = {"a": pa.array(customers, pa.string()), "b": pa.array(regions), "c": pa.array(values, pa.float64())}
+    on.register("given", pa.table(given if hashes is None else given | {"hash": hashes}))
+    extra = ("" if hashes is None else ", hash") + ("" if exact is None else f", {exact}")
     on.execute(f"INSERT INTO {table} SELECT a, b, c, {part}, to_timestamp({part * HOUR}){extra} FROM given")
     on.unregister("given")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.fresh.question import ask, view_of
-from partwise.fresh.refused import Refused
+from partwise.fresh.asked.question import ask, view_of
+from partwise.fresh.asked.refused import Refused
 
 KEY = [("customer", "string")]
 
@@ -13,10 +13,17 @@ KEY = [("customer", "string")]
 @pytest.mark.parametrize(
     "sql, what",
     [
-        ("SELECT MAX(x) FROM v", "'MAX(x)'"),
-        ("SELECT MEDIAN(x) FROM v", "'MEDIAN(x)'"),
-        ("SELECT x FROM v", "'x'"),
-        ("SELECT * FROM v", "SELECT *"),
+        ("SELECT 2 * MAX(x) FROM v", "'MAX(x)'"),
+        ("SELECT MEDIAN(x) + 1 FROM v", "'MEDIAN(x)'"),
+        ("SELECT MAX(x, 3) FROM v", "'MAX(x, 3)'"),
+        ("SELECT QUANTILE_CONT(x, [0.5, 0.9]) FROM v", "'QUANTILE_CONT(x, [0.5, 0.9])'"),
+        ("SELECT PERCENTILE(x, 90) FROM v", "'PERCENTILE(x, 90)'"),
+        ("SELECT MODE(x) FROM v", "'MODE(x)'"),
+        ("SELECT v.* FROM v", "v.*"),
+        ("SELECT *, x FROM v", "* beside other columns"),
+        ("SELECT x FROM v LIMIT 3", "LIMIT"),
+        ("SELECT DISTINCT x FROM v", "DISTINCT"),
+        ("SELECT g FROM v GROUP BY g", "a list of groups"),
         ("SELECT SUM(x) FROM v LIMIT 3", "LIMIT"),
         ("SELECT g, SUM(x) FROM v GROUP BY g HAVING SUM(x) > 3", "HAVING"),
         ("SELECT DISTINCT SUM(x) FROM v", "DISTINCT"),

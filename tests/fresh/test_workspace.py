@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from partwise.cli import main
+from partwise.fresh.asked.question import ask
+from partwise.fresh.asked.refused import Refused
+from partwise.fresh.look import Looked, Looking
+from partwise.parts import part_text
+from partwise.workspace import open_workspace
 from tests.cli.stand_in import build_what_is_ready, load_rows
 
 SOURCE = """\
@@ -26,6 +33,7 @@ part: 1 hour
 repair: manual
 update: SELECT customer, SUM(amount) AS revenue FROM orders[j] GROUP BY customer
 """
+POLICY = VIEW.replace("repair: manual", "refresh: {every: 1 day}")
 HOURS = "2026-10-03T08:00..2026-10-03T10:00"
 Command = Callable[..., tuple[int, str, str]]
 
@@ -110,8 +118,67 @@ def refusal(command: Command, *words: str) -> dict[str, str]:
     return dict(why)
 
 
-def test_while_the_sample_is_behind_there_is_no_answer(place: Path, command: Command) -> None:
-    built(place, VIEW + "sample: 5 %\n")
+def look(place: Path, seq: int | None = None, sql: str = "SELECT SUM(revenue) FROM revenue") -> Looked:
+    workspace = open_workspace(str(place), {})
+    ledger = workspace.open_ledger(time.time())
+    with closing(ledger.database):
+        view = workspace.definitions(ledger).views["revenue"]
+        assert view.sampled is not None
+        assert view.written.sample is not None
+        question = ask(sql, view.sampled.key)
+        return Looking("revenue", view.sampled, view.written.sample, question, 3600).at(ledger, seq)
+
+
+def test_while_the_sample_is_behind_the_answer_is_of_the_moment_before(place: Path, command: Command) -> None:
+    built(place, POLICY + "sample: 5 %\n")
+    load_rows(place, "orders", "2026-10-03T09:00", rows=7)
+    while build_what_is_ready(place):
+        pass
+    now = look(place)
+    assert now.note == ""
+    assert [part_text(p, 3600) for p in now.states.stale] == ["2026-10-03T09:00"]
+    load_rows(place, "orders", "2026-10-03T10:00..2026-10-03T11:00", rows=8)
+    before = look(place)
+    assert before.note == (
+        "the sample is not up to date: revenue__sample[2026-10-03T10:00..2026-10-03T11:00] waits "
+        "(late rows in orders[2026-10-03T10:00..2026-10-03T11:00]); revenue__sizes[2026-10-03T10:00..2026-10-03T11:00] waits "
+        "(late rows in orders[2026-10-03T10:00..2026-10-03T11:00])"
+    )
+    assert before.states == now.states
+    # The same moment by itself, and one before the first late rows.
+    assert look(place, before.seq).states == before.states
+    while build_what_is_ready(place):
+        pass
+    after = look(place)
+    assert [part_text(p, 3600) for p in after.states.dirty] == [f"2026-10-03T{h}:00" for h in ("09", "10", "11")]
+    assert [part_text(p, 3600) for p in after.states.missing] == ["2026-10-03T11:00"]
+    assert look(place, before.seq).states == before.states
+    with pytest.raises(Refused) as why:
+        look(place, 0)
+    assert why.value.code == "not-on-record"
+
+
+def test_what_a_missing_part_is_compared_with(place: Path, command: Command) -> None:
+    for rule, found in (
+        ("last", (10,)),
+        ("{mean: 2 parts}", (10, 9)),
+        ("{ago: 2 hours}", (9,)),
+        ("{ago: 9 hours}", None),
+        ("none", None),
+    ):
+        built(place, POLICY + f"sample: {{stand_in: {rule}}}\n")
+        load_rows(place, "orders", "2026-10-03T11:00", rows=7)
+        while build_what_is_ready(place):
+            pass
+        states = look(place).states
+        assert [part_text(p, 3600) for p in states.missing] == ["2026-10-03T11:00"]
+        stood = states.stand_ins.get(states.missing.first)
+        assert (None if stood is None else tuple(int(part_text(p, 3600)[11:13]) for p in stood)) == found
+
+
+def test_before_the_sample_was_ever_built_there_is_no_answer(place: Path, command: Command) -> None:
+    built(place, VIEW)
+    define(place, VIEW + "sample: 5 %\n")
     load_rows(place, "orders", "2026-10-03T09:00", rows=7)
     why = refusal(command, "SELECT SUM(revenue) FROM revenue")
     assert why["code"] == "sample-behind"
@@ -124,14 +191,19 @@ def test_what_cannot_be_asked(place: Path, command: Command) -> None:
     assert refusal(command, "SELECT SUM(revenue) FROM revenue")["code"] == "no-sample"
     assert refusal(command, "SELECT SUM(revenue) FROM revenues")["code"] == "no-view"
     assert refusal(command, "SELECT SUM(revenue) FROM revenue LIMIT 3")["code"] == "not-answerable"
+    define(place, VIEW + "sample: 5 %\n")
+    assert refusal(command, "SELECT SUM(revenue) FROM revenue", "--ratio", "6%")["code"] == "ratio"
 
 
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["--fresh", "--as-of", "@3"], "leave out --as-of"),
-        (["--fresh", "--csv"], "leave out --as-of"),
-        (["--within", "1%"], "it goes with --fresh"),
+        (["--fresh", "--as-of", "@3", "--now"], "leave one of them out"),
+        (["--fresh", "--csv"], "leave out --settled, --csv"),
+        (["--fresh", "--settled"], "leave out --settled, --csv"),
+        (["--within", "1%"], "they go with --fresh"),
+        (["--ratio", "1%"], "they go with --fresh"),
+        (["--fresh", "--ratio", "60%"], "samples have at most 50 %"),
         (["--fresh", "--within", "wide"], "'wide' is not a share"),
         (["--fresh", "--confidence", "100"], "is not between 50 and 99.9"),
     ],

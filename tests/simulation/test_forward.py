@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from partwise.ledger.read import born, pin
 from partwise.ledger.read.born import Born, Versions
-from partwise.ledger.schema import part, revision
+from partwise.ledger.schema import part
 from partwise.ledger.write import commit, define, repin, turning
 from partwise.parts import FOREVER, Parts
 from tests.simulation.checks import check_due, check_end, check_ready
@@ -27,7 +27,6 @@ FIRST = {
     "at-first-computation": 1,
     "newest": 1,
     "at-changes-of-inputs": 1,
-    "at-first-commits-of-inputs": 1,
     "own-parts-do-not-count": 56,
     "changes-paint": 8,
     "the-first-load-does-not-paint": 9,
@@ -157,24 +156,6 @@ def _by_changes_of_inputs(r: Any, view: Any, start: int, parts: Any) -> dict[int
     return found
 
 
-def _by_first_commits_of_inputs(r: Any, view: Any, start: int, parts: Any) -> dict[int, Born]:
-    """As if what a view publishes first were born then, whatever it is made from."""
-    found = {}
-    for j in sorted(parts):
-        spans = [(t, span) for t, span in required(view, start, j) if t not in ("d", "e")]
-        firsts = [
-            seq
-            for t, span in spans
-            for _, seq in r.on.execute(
-                select(revision.c.part, func.min(revision.c.seq))
-                .where(revision.c.table == t, revision.c.part.between(*span))
-                .group_by(revision.c.part)
-            )
-        ]
-        found[j] = Born(max(firsts, default=0), -1)
-    return found
-
-
 def _without_own_parts(r: Any, view: Any, start: int, parts: Any) -> dict[int, Born]:
     others = replace(view, inputs=tuple(i for i in view.inputs if i.table != view.name))
     return _borns(r, others, start, parts)
@@ -198,7 +179,6 @@ BREAKS: dict[str, list[tuple[object, str, Callable[..., Any]]]] = {
     "at-first-computation": [(m, "borns", _at_first_computation) for m in (pin, commit)],
     "newest": [(Versions, "number_for", lambda self, known: len(self.contents) - 1)],
     "at-changes-of-inputs": [(m, "borns", _by_changes_of_inputs) for m in (pin, commit)],
-    "at-first-commits-of-inputs": [(m, "borns", _by_first_commits_of_inputs) for m in (pin, commit)],
     "own-parts-do-not-count": [(m, "borns", _without_own_parts) for m in (pin, commit, turning)],
     "changes-paint": [(commit, "_is_first_version", lambda *_: True)],
     "the-first-load-does-not-paint": [(commit, "_is_first_version", lambda *_: False)],

@@ -10,6 +10,7 @@ import typer
 from partwise.cli.open_workspace import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.stop import wrong_use
+from partwise.cli.views.coverage import coverage_json, coverage_of, low_coverage
 from partwise.cli.views.freshness import freshness_json, late_lines
 from partwise.cli.views.next_part import bits, next_json, next_of
 from partwise.cli.views.page_link import OpenOption, open_page
@@ -95,6 +96,7 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
         tables = [
             _table_json(row)
             | {"next": _next_json(snapshot, row.table), "freshness": freshness_json(row, snapshot.now)}
+            | {"estimates": coverage_json(coverage_of(snapshot, row.table.name))}
             | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
             for row in shown
         ]
@@ -113,7 +115,7 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
         say(line, "bold")
     for line in late_lines(everything, snapshot.now, zone):
         say(line, "yellow")
-    for note in _notes(everything):
+    for note in (*_notes(everything), *low_coverage(snapshot)):
         say(note, "yellow")
     if hidden := len(everything) - len(shown):
         say(f"{plural(hidden, 'generated helper')} not shown; --helpers shows them.", "dim")
@@ -260,7 +262,17 @@ def _page_json(snapshot: Snapshot, found: Table, page: Page, path: str | None) -
         for row in page.parts
     ]
     following = _next_json(snapshot, found)
-    as_json({"table": found.name, "path": path, "parts": rows, "more": page.more, "next": following})
+    estimates = coverage_json(coverage_of(snapshot, found.name))
+    as_json(
+        {
+            "table": found.name,
+            "path": path,
+            "parts": rows,
+            "more": page.more,
+            "next": following,
+            "estimates": estimates,
+        }
+    )
 
 
 def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
@@ -290,6 +302,8 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
         say("No parts yet.")
     if page.more and newer is not None:
         say(f"Older ones: --limit N, or --range A..{part_text(newer - 1, length)}", "dim")
+    if (known := coverage_of(snapshot, found.name)) is not None:
+        say(f"Fresh answers: {known.text()} covered", "yellow" if known.is_low else "")
     if found.kind == "view":
         following = next_of(snapshot, found.name)
         say(f"Next: {next_text(snapshot.graph, following)}")

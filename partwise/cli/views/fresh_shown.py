@@ -30,7 +30,9 @@ def fresh_json(found: FreshAnswer, length: int, seq: int, at: float) -> dict[str
             "stale": _parts(states.stale, length),
             "missing": _parts(states.missing, length),
             "stand_in": {
-                part_text(p, length): part_text(s, length) for p, s in states.stand_ins.items() if p in states.missing
+                part_text(p, length): _one_or_all([part_text(s, length) for s in some])
+                for p, some in states.stand_ins.items()
+                if p in states.missing
             },
             "beyond": _parts(states.beyond, length),
         },
@@ -42,9 +44,28 @@ def fresh_json(found: FreshAnswer, length: int, seq: int, at: float) -> dict[str
             }
             for row in found.rows
         ],
-        "unseen_groups": None if found.unseen is None or not states.dirty else {"keys_each_at_most": found.unseen},
+        "unseen_groups": None
+        if found.unseen is None
+        else {"rows_each_at_most": found.unseen.rows, "keys_each_at_most": found.unseen.keys},
         "refused": [refused_json(each) for each in found.refused],
-    }
+        "checked": None
+        if found.checked is None
+        else {"covered": round(found.checked.covered, 4), "of": found.checked.of},
+    } | _more(found)
+
+
+def _more(found: FreshAnswer) -> dict[str, Any]:
+    more: dict[str, Any] = {"note": found.note} if found.note else {}
+    if (selected := found.selected) is not None:
+        more["selected"] = [
+            {"row": dict(zip(selected.columns, map(_plain, row), strict=True)), "fresh": fresh}
+            for row, fresh in selected.rows
+        ]
+    return more
+
+
+def _one_or_all(parts: list[str]) -> str | list[str]:
+    return parts[0] if len(parts) == 1 else parts
 
 
 def refused_json(each: RefusedCell) -> dict[str, Any]:
@@ -58,6 +79,14 @@ def refused_json(each: RefusedCell) -> dict[str, Any]:
 
 
 def _cell(cell: FreshCell) -> dict[str, Any]:
+    if (bound := cell.bound) is not None:
+        ends = ("at_least", "rows_above_at_most") if bound.largest else ("at_most", "rows_below_at_most")
+        return {
+            "published": _plain(cell.published),
+            ends[0]: _plain(bound.value),
+            "method": "bound",
+            ends[1]: bound.rows_beyond,
+        }
     return {
         "published": _plain(cell.published),
         "estimate": _plain(cell.estimate),
@@ -85,10 +114,12 @@ def _parts(parts: Parts, length: int) -> list[str]:
 
 def show_fresh(found: FreshAnswer, length: int, when: str) -> None:
     """Value ± half of the interval, what is published, and where both lie in a small plot."""
+    if (selected := found.selected) is not None:
+        table([*selected.columns, "fresh"], [[*map(_text, row), "yes" if ok else "no"] for row, ok in selected.rows])
     rows: list[list[str]] = []
     groups = list(found.rows[0].group) if found.rows else []
     columns = list(found.rows[0].cells) if found.rows else []
-    plotted = any(c.method not in (None, "exact") for row in found.rows for c in row.cells.values())
+    plotted = any(c.method not in (None, "exact", "bound") for row in found.rows for c in row.cells.values())
     for column in columns:
         cells = [row.cells[column] for row in found.rows]
         ends = [_number(x) for c in cells for x in (c.low, c.high, c.published)]
@@ -97,7 +128,8 @@ def show_fresh(found: FreshAnswer, length: int, when: str) -> None:
             line = [*(_text(value) for value in row.group.values()), column, _value(cell, found.confidence)]
             line += [_text(cell.published), *([_plot(cell, min(span), max(span)) if span else ""] if plotted else [])]
             rows.append(line)
-    table([*groups, "result", "fresh", "published", *([""] if plotted else [])], rows)
+    if rows:
+        table([*groups, "result", "fresh", "published", *([""] if plotted else [])], rows)
     for each in found.refused:
         group = ", ".join(f"{name} {_text(value)}" for name, value in each.group.items())
         print(f"{group + ': ' if group else ''}{each.message}.\n  {each.hint[0].upper() + each.hint[1:]}.")
@@ -121,9 +153,12 @@ def _summary(found: FreshAnswer, length: int, when: str) -> str:
 def _value(cell: FreshCell, confidence: float) -> str:
     if cell.method is None:
         return "refused"
+    if cell.bound is not None:
+        beyond = "" if cell.bound.rows_beyond is None else f", {cell.bound.rows_beyond} rows beyond it at most"
+        return f"{'≥' if cell.bound.largest else '≤'} {_text(cell.bound.value)}{beyond}"
     if cell.method == "exact" or cell.estimate is None:
         return _text(cell.estimate)
-    half = cell.high - cell.estimate
+    half = (cell.high - cell.low) / 2
     return f"{_text(cell.estimate)} ± {_text(half)} ({100 * confidence:.4g} %)"
 
 

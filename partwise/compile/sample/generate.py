@@ -25,7 +25,7 @@ from partwise.sql.references import analyse
 from partwise.sql.text import quoted
 from partwise.sql.types.names import INTEGERS
 
-EXACT = "sample_exact"
+EXACT, HASH = "sample_exact", "sample_hash"
 
 
 class NotSampled(Exception):
@@ -49,10 +49,10 @@ class _Made:
 def basis(view: CompiledView) -> Runnable:
     """The query that is sampled: plain SQL as it is, a window as it is computed from its inputs alone. NotSampled."""
     way = next((each for each in view.alternatives if each.strategy in (None, "recompute")), None)
-    if way is None or way.helpers:
+    if way is None or any(not helper.beside for helper in way.helpers):
         what = "a pattern" if view.usual is not None and view.usual.strategy == "pattern" else "this query"
         raise NotSampled(f"{view.name} cannot be sampled: {what} is not computed from its inputs alone", _REMOVE)
-    if way.table.initialize is not None:
+    if _reads_itself(way.table):
         message = f"{view.name} cannot be sampled: its parts are computed from its own earlier parts"
         raise NotSampled(message, _REMOVE)
     if way.table.sketches:
@@ -61,6 +61,10 @@ def basis(view: CompiledView) -> Runnable:
 
 
 _REMOVE = "remove sample:"
+
+
+def _reads_itself(table: Runnable) -> bool:
+    return table.initialize is not None or table.name.lower() in table.inputs
 
 
 def with_sample(view: CompiledView, relation: Relation, tables: Mapping[str, Definition]) -> CompiledView:
@@ -106,8 +110,9 @@ def _statement(text: str, table: Runnable) -> Statement:
 def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Made:
     tree = relation.tree
     types = dict(zip(tree.names, tree.types, strict=False))
-    if EXACT in map(str.lower, tree.names):
-        raise NotSampled(f"{name} has a column {EXACT}, which its sample needs", "call the column something else")
+    if taken := {EXACT, HASH} & set(map(str.lower, tree.names)):
+        message = f"{name} has a column {min(taken)}, which its sample needs"
+        raise NotSampled(message, "call the column something else")
     key = _key(name, rule, relation, types)
     listed = _listed(rule, key, "key_0")
     sizes = _sizes(name, rule, table, tree.names, types, key, listed)
@@ -121,9 +126,9 @@ def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Mad
         joined = f"\nLEFT JOIN (SELECT {keys} FROM {name}__sizes[j] WHERE place <= {rule.keep}) x ON {on}"
         exact = f"({exact} OR x.place IS NOT NULL)" if rule.exact else "(x.place IS NOT NULL)"
     condition = f"{own} <= {limit}" + ("" if exact == "FALSE" else f" OR {exact}")
-    sample = f"SELECT v.*, {exact} AS {EXACT} FROM (\n{update}\n) v{joined}\nWHERE {condition}"
+    sample = f"SELECT v.*, {own} AS {HASH}, {exact} AS {EXACT} FROM (\n{update}\n) v{joined}\nWHERE {condition}"
     columns = hash_sql([(quoted(c), kind) for c, kind in key])
-    was = f"SELECT * FROM {name}[j] WHERE {columns} <= {limit}"
+    was = f"SELECT *, {columns} AS {HASH} FROM {name}[j] WHERE {columns} <= {limit}"
     sampled = Sampled(
         sample=f"{name}__sample",
         was=f"{name}__was",
@@ -134,6 +139,8 @@ def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Mad
         exact=rule.exact,
         unique=relation.key is not None and {c.lower() for c in relation.key} <= {c.lower() for c, _ in key},
         sized=() if sizes is None else sizes.sized,
+        summed=() if sizes is None else sizes.summed,
+        row_key=tuple(relation.key or ()),
     )
     return _Made(sampled, sample, was, None if sizes is None else sizes.text)
 

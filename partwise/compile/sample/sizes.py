@@ -27,10 +27,11 @@ _AGGREGATES = frozenset(["SUM", "MIN", "MAX", "AVG", "MEAN", "COUNT"])
 
 @dataclass(frozen=True)
 class SizesQuery:
-    """`sized` are the columns of the view of which there is a bound."""
+    """`sized` are the columns of the view of which there is a bound, `summed` those that are no counts."""
 
     text: str
     sized: tuple[str, ...]
+    summed: tuple[str, ...] = ()
 
 
 def sizes_query(
@@ -82,8 +83,9 @@ def sizes_query(
         f"max(size_{n}) AS {quoted(f'size_{name}')}, min(least_{n}) AS {quoted(f'least_{name}')}"
         for n, name in enumerate(measured)
     ]
+    summed = tuple(name for name, argument in measured.items() if argument != "1")
     if not keep:
-        return SizesQuery(f"SELECT 1 AS place, {', '.join(shown)} FROM (\n{inner}\n)", tuple(measured))
+        return SizesQuery(f"SELECT 1 AS place, {', '.join(shown)} FROM (\n{inner}\n)", tuple(measured), summed)
     assert outliers is not None
     by = f"size_{list(measured).index(outliers)}"
     order = ", ".join([f"{by} DESC", *(f"key_{n} NULLS FIRST" for n in range(len(key)))])
@@ -92,6 +94,7 @@ def sizes_query(
         f"SELECT least(place, {keep + 1}) AS place, {', '.join([*own, *shown])} FROM (\n"
         f"SELECT *, row_number() OVER (ORDER BY {order}) AS place FROM (\n{inner}\n)\n) GROUP BY least(place, {keep + 1})",
         tuple(measured),
+        summed,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from partwise.parts import BadTime, seconds
@@ -85,6 +85,25 @@ def _ratio(value: object) -> float:
     return found
 
 
+def _count(value: object) -> int:
+    """`8 parts` or `8`."""
+    text = value.strip().removesuffix("parts").strip() if isinstance(value, str) else value
+    found = int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 6 else text
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= 1000:
+        raise PydanticCustomError(
+            "wrong-value", "expected a number of parts such as 8 parts, found {found}", {"found": value}
+        )
+    return found
+
+
+_COUNT_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^\s*\d+(\s*parts)?\s*$"},
+        {"type": "integer", "minimum": 1, "maximum": 1000},
+    ],
+    "examples": ["8 parts"],
+}
+Count = Annotated[int, BeforeValidator(_count), WithJsonSchema(_COUNT_SCHEMA)]
 Ratio = Annotated[float, BeforeValidator(_ratio), WithJsonSchema({**_SHARE_SCHEMA, "examples": ["5 %"]})]
 
 
@@ -224,9 +243,16 @@ class OutliersRule(_Strict):
 
 
 class StandInRule(_Strict):
-    """Which part a missing one is compared with."""
+    """Which part a missing one is compared with: one of these."""
 
-    ago: Duration = Field(description="The part of so long before: `7 days`.")
+    ago: Duration | None = Field(None, description="The part of so long before: `7 days`.")
+    mean: Count | None = Field(None, description="The mean of so many of the newest built parts: `8 parts`.")
+
+    @model_validator(mode="after")
+    def _one(self) -> StandInRule:
+        if (self.ago is None) == (self.mean is None):
+            raise PydanticCustomError("wrong-value", "expected one of ago and mean")
+        return self
 
 
 class SampleRule(_Strict):
@@ -247,7 +273,8 @@ class SampleRule(_Strict):
         Annotated[Literal["last", "none"], Tag("text")] | Annotated[StandInRule, Tag("map")], Discriminator(_shape)
     ] = Field(
         "last",
-        description="What a missing part is compared with: the `last` built one, that of `{ago: 7 days}`, or `none`.",
+        description="What a missing part is compared with: the `last` built one, the mean of several "
+        "(`{mean: 8 parts}`), that of `{ago: 7 days}`, or `none`.",
     )
 
 

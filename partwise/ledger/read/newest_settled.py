@@ -8,7 +8,7 @@ at what was due since then: it costs as much as has happened since the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, func, select
@@ -55,7 +55,7 @@ def newest_settled(r: Reading, graph: Graph, wanted: Mapping[str, Parts]) -> Fou
     """By parts: late rows for others are none of its business."""
     closure = computed_from(graph, lambda name: settled(r, name).start, wanted)
     now = tuple(_in_the_way(r, graph, closure))
-    lowest = _lowest(r, closure)
+    lowest = on_record(r, closure)
     before, seq = r.seq, min([r.seq, *(item.due.since_seq - 1 for item in now)])
     while seq < before and seq >= lowest:
         before, seq = seq, min([seq, *(since - 1 for since in _since(r, closure, seq, before))])
@@ -66,7 +66,7 @@ def newest_settled(r: Reading, graph: Graph, wanted: Mapping[str, Parts]) -> Fou
     return Found(None if missing else seq, now, missing)
 
 
-def _lowest(r: Reading, closure: Mapping[str, Parts]) -> int:
+def on_record(r: Reading, closure: Collection[str]) -> int:
     """Before it nobody knows: it is not promised, was not written down, or other definitions held."""
     given = promised(r)
     defined = r.on.execute(_DEFINED, {"names": list(closure)}).scalar() or 0

@@ -66,7 +66,7 @@ async function refresh() {
       if (!performance.getEntriesByName("cells").length) performance.mark("cells");
       byId("stretch").textContent = zoneName();
       byId("stretch").title = `${local(data.begin)} to ${local(data.end)}; a cell is at least ${data.resolution} seconds`;
-      legend(data.states);
+      legend(data.states, data.rows.some((row) => row.estimated.includes("e")));
       replace(byId("working"), [...data.steps.map(stepping), ...data.backfills.map(working)]);
       if (known !== String(data.sequence)) {
         known = String(data.sequence);
@@ -110,7 +110,9 @@ function working({ table, first, last, holder }) {
 }
 
 let legendFor = "";
-function legend(states) {
+function legend(known, sampled) {
+  const more = { word: "estimated", meaning: "not refreshed, but a fresh sample tells what a refresh would give" };
+  const states = sampled ? [...known, more] : known;
   const text = JSON.stringify(states);
   if (text === legendFor) return;
   legendFor = text;

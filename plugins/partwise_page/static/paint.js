@@ -34,6 +34,11 @@ export function runs(row) {
   return found;
 }
 
+// "10-3e" from cell 100 on -> [[110, 113]]: cells of which a sample knows more than is published.
+export function estimatedRuns(row) {
+  return unpack(row.estimated, row.first).filter(([, , letter]) => letter === "e").map(([begin, end]) => [begin, end]);
+}
+
 export function runAt(row, k) {
   return row.runs.find(([at, count]) => k >= at && k < at + count) ?? [k, 1, "-", false];
 }
@@ -55,7 +60,8 @@ function markOn(word) {
 // A cell by itself, for the legend.
 export function sample(canvas, word) {
   const on = fit(canvas, 13, 16);
-  drawCell(on, word, 0, 0, 13, 16, 3);
+  drawCell(on, word === "estimated" ? "stale" : word, 0, 0, 13, 16, 3);
+  if (word === "estimated") drawEstimated(on, 0, 0, 13, 16, 0);
   if (word === "repaired") drawChange(on, word, 0, 0, 13, 16);
 }
 
@@ -131,7 +137,15 @@ function drawRow(on, row, y, x, each, shown) {
       if (changed) drawChange(on, word, left, top, wide - gap, high, wide < MARKED);
     }
   }
+  on.globalAlpha = shown.only ? DIMMED : 1;
+  for (const [begin, end] of row.estimated) drawEstimated(on, x(begin * row.cell), top, x(end * row.cell), high, gap);
   on.globalAlpha = 1;
+}
+
+// Half filled with the colour of fresh parts: not refreshed, but a fresh sample tells what a refresh would give.
+function drawEstimated(on, left, top, right, high, gap) {
+  on.fillStyle = colours.fresh;
+  on.fillRect(left + gap / 2, top + high / 2 + 2, Math.max(1, right - left - gap), high / 2 - 2);
 }
 
 function drawCell(on, word, left, top, wide, high, radius) {

@@ -51,6 +51,7 @@ export function openPart(table, part, wanted) {
         ["Written by", found.writer],
       ]),
       failure(found),
+      found.sampled && found.part ? estimate(table, found.part) : null,
       checks(found.checks),
       runs(found),
       make("h3", {}, "Lineage"),
@@ -116,6 +117,35 @@ function changedOf(found) {
 function failure({ failure: why, checks: lines }) {
   if (!why || lines.some((line) => !line.ok && why.message.includes(line.message))) return null;
   return make("div.failure", {}, make("h3", {}, `Failed: ${why.kind}`), make("pre", {}, why.message));
+}
+
+// What the sample says of the part before it is refreshed; it takes a moment, so it comes after the rest.
+function estimate(table, part) {
+  const place = make("div.estimate", {});
+  ask("estimate", { table, part }).then((found) => replace(place, ...estimated(found)), (why) => replace(place, make("p.quiet", {}, why.message)));
+  return place;
+}
+
+function estimated(found) {
+  const number = (value) => value === null ? "–" : value.toLocaleString(undefined, { maximumSignificantDigits: 6 });
+  const row = (cells) => make("tr", {}, cells.map((cell) => make("td.number", {}, cell)));
+  const half = ({ low, high }) => (high - low) / 2;
+  const parts = [];
+  if (found.lines.length) {
+    parts.push(make("h3", {}, "Estimated, as if it were refreshed now"), make("table.lines", {},
+      make("tr", {}, ["", "published", "estimate"].map((text) => make("th", {}, text))),
+      found.lines.map((line) => row([line.column, number(line.published),
+        line.estimate === null ? make("span.quiet", {}, line.why ?? "refused") : `${number(line.estimate)} ± ${number(half(line))}`]))),
+    make("p.quiet", {}, `As of ${local(found.as_of)}.`));
+  } else if (found.problem) parts.push(make("p.quiet", {}, `No estimate: ${found.problem}.`));
+  if (found.compared.length) {
+    parts.push(make("h3", {}, "Estimated before its refresh"), make("table.lines", {},
+      make("tr", {}, ["", "estimate", "was", ""].map((text) => make("th", {}, text))),
+      found.compared.map((line) => row([line.column, `${number(line.estimate)} ± ${number(half(line))}`, number(line.truth), line.covered ? "covered" : "missed"]))));
+  }
+  const cost = found.sample_seconds && found.refresh_seconds ? ` A part of the sample takes ${number(found.sample_seconds)} s, a refresh ${number(found.refresh_seconds)} s.` : "";
+  if (found.coverage || cost) parts.push(make("p.quiet", {}, `${found.coverage ? `Covered so far: ${found.coverage}.` : ""}${cost}`));
+  return parts;
 }
 
 // What is against the checks of the part, with a sample of its rows.

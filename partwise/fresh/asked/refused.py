@@ -12,3 +12,8 @@ class Refused(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+def not_answerable(what: str, why: str) -> Refused:
+    hint = "without --fresh the query gives the published content"
+    return Refused("not-answerable", f"{what} cannot be answered from a sample{': ' + why if why else ''}", hint)

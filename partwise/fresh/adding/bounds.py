@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from partwise.fresh.question import Total
+from partwise.fresh.asked.results import Total
 
 #: At or above this there is no bound: some value has too many digits, or is no number.
 _HUGE = 1e23
@@ -45,7 +45,7 @@ def column_bound(size: float | None, rows: float) -> float:
 
 def largest(total: Total, sizes: Sizes) -> float | None:
     """A bound of |fresh - compared| for one key; None if the expression has none."""
-    if total.row is None:
+    if total.row is None or sizes.rows == 0:
         return sizes.rows
     found = _bound(total.row, sizes)
     if found is None:
@@ -56,8 +56,14 @@ def largest(total: Total, sizes: Sizes) -> float | None:
     return found.most if found.positive else 2 * found.most
 
 
-def columns_in(total: Total) -> set[str]:
-    return set() if total.row is None else {c.name.lower() for c in total.row.find_all(exp.Column)}
+def columns_in(row: exp.Expression) -> set[str]:
+    return {c.name.lower() for c in row.find_all(exp.Column)}
+
+
+def most_of(row: exp.Expression, sizes: Sizes) -> float:
+    """No single value of a key that is not exact is larger, in one part; infinite if nothing is known."""
+    found = _bound(row, sizes)
+    return 0.0 if sizes.rows == 0 else math.inf if found is None else found.most
 
 
 def _bound(e: exp.Expression, sizes: Sizes) -> _Bound | None:
