@@ -45,9 +45,11 @@ update: |
 """
 QUERIES = {
     "group": "SELECT g, COUNT(*) AS n, SUM(x) AS s, COUNT(x) AS c, MAX(y) AS top FROM m[j] GROUP BY g",
-    "join": "SELECT m.g, d.name, COUNT(*) AS n, SUM(x) AS s FROM m[j] m JOIN d ON d.g = m.g GROUP BY m.g, d.name",
+    "join": "SELECT m.g, d.name, COUNT(*) AS n, SUM(x) AS s, COUNT(x) AS c FROM m[j] m JOIN d ON d.g = m.g "
+    "GROUP BY m.g, d.name",
 }
 GROUPS, ROUNDS, WARM = 100_000, 5, 1
+WAYS = ("recompute", "keys", "merge")
 
 
 def rows(spark: SparkSession, first: int, count: int) -> DataFrame:
@@ -96,7 +98,7 @@ def measure(spark: SparkSession, at: Path, query: str, size: int, late: int) -> 
     took: dict[str, list[float]] = {}
     number = 2
     for turn in range(ROUNDS + WARM):
-        for by in ("recompute", "keys") if turn % 2 else ("keys", "recompute"):
+        for by in WAYS if turn % 2 else WAYS[::-1]:
             arrive(engine, "m", rows(spark, size + number * late, late), number)
             number += 1
             began = time.perf_counter()
@@ -109,22 +111,42 @@ def measure(spark: SparkSession, at: Path, query: str, size: int, late: int) -> 
     return took
 
 
+def first_write(spark: SparkSession, at: Path, size: int) -> float:
+    """What it costs to write a part sorted and cut by a key for the first time: sorted / unsorted."""
+    rows(spark, 0, size).write.parquet(str(at / "in"))
+    schema = schemas.of({"t": "timestamp", "g": "bigint", "x": "bigint", "y": "double"})
+    tables = [storage.create(str(at / name), schema, keys=keys) for name, keys in (("plain", ()), ("sorted", ("g",)))]
+    took: list[list[float]] = [[], []]
+    for turn in range(ROUNDS + WARM):
+        for which in (0, 1) if turn % 2 else (1, 0):
+            began = time.perf_counter()
+            stage(spark.read.parquet(str(at / "in")), tables[which], f"w{turn}")
+            if turn >= WARM:
+                took[which].append(time.perf_counter() - began)
+    return statistics.median(b / a for a, b in zip(*took, strict=True))
+
+
 def main() -> None:
     sizes = [int(text) for text in sys.argv[1:]] or [200_000, 1_000_000, 5_000_000]
     spark = session()
-    print(f"{'rows':>9}  {'query':6} {'late':>6} {'recompute':>9} {'keys':>7} {'ratio':>6}  chosen")
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            ratio = first_write(spark, Path(folder), size)
+        print(f"{size:9,}  rows written for the first time, sorted / as they come: {ratio:.2f}", flush=True)
+    print(
+        f"{'rows':>9}  {'query':6} {'late':>6} {'recompute':>9} {'keys':>8} {'ratio':>6} {'merge':>8} {'ratio':>6}  chosen"
+    )
     for size in sizes:
         for name, query in QUERIES.items():
             for late in (1, size // 1000):
                 with tempfile.TemporaryDirectory() as folder:
                     took = measure(spark, Path(folder) / "w", query, size, late)
-                ratio = statistics.median(a / b for a, b in zip(took["recompute"], took["keys"], strict=True))
                 figures = Figures(size + (GROUPS if name == "join" else 0), 0, GROUPS, late)
-                print(
-                    f"{size:9,}  {name:6} {late:6,} {statistics.median(took['recompute']):8.2f}s "
-                    f"{statistics.median(took['keys']):6.2f}s {ratio:6.2f}  {choose('auto', figures).by}",
-                    flush=True,
-                )
+                line = f"{size:9,}  {name:6} {late:6,} {statistics.median(took['recompute']):8.2f}s"
+                for by in WAYS[1:]:
+                    ratio = statistics.median(a / b for a, b in zip(took["recompute"], took[by], strict=True))
+                    line += f" {statistics.median(took[by]):7.2f}s {ratio:6.2f}"
+                print(f"{line}  {choose('auto', figures, WAYS[1:]).by}", flush=True)
 
 
 if __name__ == "__main__":

@@ -277,8 +277,8 @@ MUTATIONS = (
     Mutation(
         "small parts are recomputed, whatever a repair would save",
         "partwise/choose/repair.py",
-        "return read + WRITTEN * result <= FIXED",
-        "return read < 0",
+        'return FIXED["recompute"] + SECONDS',
+        'return FIXED["keys"] * 9 < SECONDS',
         "tests/choose",
     ),
     # -- many views in one job
@@ -302,6 +302,13 @@ MUTATIONS = (
         "and graph[step.table].family in waiting",
         "",
         "tests/announce/test_turns.py",
+    ),
+    Mutation(
+        "a merge into another version than the one before is not adopted",
+        "partwise/ledger/write/commit.py",
+        "return self.base is None or self.base == version - 1",
+        "return True",
+        "tests/ledger/test_steps.py",
     ),
 )
 

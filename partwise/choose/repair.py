@@ -1,33 +1,36 @@
-"""Which repair of stale parts costs least.
+"""Which repair of stale parts takes least time.
 
-Costs are rows, each as dear as reading one row of an input: what is known before anything is read. A repair by keys
-reads the key column of references that carry one, references that carry none whole, and copies the rows that share
-files with touched ones; and it starts a few more jobs, whatever there is to read. A wrong choice costs time, never
-correctness.
+What a repair takes is foreseen in seconds, from rows that are known before anything is read. A repair by keys reads the
+key column of references that carry one, references that carry none whole, and copies the rows that share files with
+touched ones; and it has more to prepare, whatever there is to read. The constants were fitted to
+benchmarks/bench_repair.py on two busy cores; what earlier repairs of the same view really took corrects them. A wrong choice costs
+time, never correctness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from partwise.choose.outcomes import MARGIN, learned
+from partwise.ledger.records.repairs import By, MeasuredRepair
 from partwise.relation.restriction import restriction
 
 if TYPE_CHECKING:
     from partwise.compile.relations import Relation
 
-By = Literal["recompute", "keys", "merge"]
-
-#: Whether `auto` may choose anything but recomputing. Off until random histories and crashes on Spark have proven the
-#: other repairs; definitions can ask for them.
+#: Whether `auto` may choose anything but computing parts again. Off until all crash tests have passed with touched rows that
+#: are found without Spark; definitions can ask for other repairs.
 AUTOMATIC = False
-#: What the additional jobs of a repair cost, in rows: below this many rows computing the part again is quicker.
-FIXED = 1_000_000
+#: Seconds. What each repair takes before it reads its first row: a merge computes some groups again for comparison.
+FIXED: dict[By, float] = {"recompute": 0.7, "keys": 0.9, "merge": 1.6}
+#: Seconds that reading, grouping or joining one row takes.
+SECONDS = 0.35e-6
 #: Writing and digesting a row of the result, against reading one of an input.
 WRITTEN = 3.0
 #: Looking at a key and leaving the row out, against reading the row.
-FILTERED = 0.3
+FILTERED = 0.2
 #: Reading a row of the old part and writing it again.
 COPIED = 1.5
 #: With a larger share of changed rows nearly every key is touched.
@@ -51,51 +54,63 @@ class Figures:
 
 @dataclass(frozen=True)
 class RepairDecision:
-    """What was chosen and why; `costs` in rows, of what was compared."""
+    """What was chosen and why. `costs`: seconds by the constants, `foreseen`: by what earlier repairs took as well."""
 
     by: By
     why: str
-    costs: dict[By, float]
+    costs: Mapping[By, float]
+    foreseen: Mapping[By, float] = field(default_factory=dict)
 
 
 def costs(figures: Figures) -> dict[By, float]:
-    return {
+    rows: dict[By, float] = {
         "recompute": figures.read + WRITTEN * figures.result,
-        "keys": FIXED + figures.changed + FILTERED * figures.carrying + figures.whole + COPIED * figures.result,
-        "merge": FIXED + figures.changed + FILTERED * figures.joined + COPIED * figures.result,
+        "keys": figures.changed + FILTERED * figures.carrying + figures.whole + COPIED * figures.result,
+        "merge": figures.changed + FILTERED * (figures.joined + figures.carrying) + COPIED * figures.result,
     }
+    return {by: FIXED[by] + SECONDS * count for by, count in rows.items()}
 
 
 def is_small(read: int, result: int) -> bool:
     """Whether computing parts again takes less than the jobs of any other repair."""
-    return read + WRITTEN * result <= FIXED
+    return FIXED["recompute"] + SECONDS * (read + WRITTEN * result) <= MARGIN * min(FIXED["keys"], FIXED["merge"])
 
 
 def choose(
-    wanted: str, figures: Figures, possible: Collection[str] = ("keys",), automatic: bool | None = None
+    wanted: str, figures: Figures, possible: Collection[str] = ("keys",), past: Sequence[MeasuredRepair] = ()
 ) -> RepairDecision:
-    """`wanted` is what the definition says; `possible` are the repairs that are exact for this change."""
+    """`wanted` is what the definition says; `possible` are the repairs that are exact for this change; `past` are earlier
+    repairs of the view, the newest last."""
     found = {by: cost for by, cost in costs(figures).items() if by == "recompute" or by in possible}
+    factors = learned(past)
+    seconds = {by: factors[by] * cost for by, cost in found.items()}
+
+    def decided(by: By, why: str) -> RepairDecision:
+        return RepairDecision(by, why, found, seconds)
+
     for by in found:
         if by == wanted:
-            return RepairDecision(by, "as the definition says", found)
-    if not (AUTOMATIC if automatic is None else automatic):
-        return RepairDecision("recompute", "other repairs are used where a definition asks for them", found)
+            return decided(by, "as the definition says")
+    if not AUTOMATIC:
+        return decided("recompute", "other repairs are used where a definition asks for them")
     if figures.changed > MOST_CHANGED * max(1, figures.read):
         share = 100 * figures.changed / max(1, figures.read)
-        return RepairDecision("recompute", f"{share:.0f} % of the rows that it reads changed", found)
+        return decided("recompute", f"{share:.0f} % of the rows that it reads changed")
     if is_small(figures.read, figures.result):
-        return RepairDecision(
-            "recompute", f"{figures.read:,} rows are computed quicker than touched keys are found", found
-        )
-    best = min(found, key=lambda by: found[by])
+        return decided("recompute", f"{figures.read:,} rows are computed quicker than touched keys are found")
+    best = min(seconds, key=lambda by: seconds[by] * (1 if by == "recompute" else MARGIN))
     if best == "recompute":
-        return RepairDecision("recompute", "less work than any other repair", found)
-    return RepairDecision(best, f"about {found['recompute'] / found[best]:.1f} times less work than recomputing", found)
+        return decided("recompute", "no other repair is foreseen to be quicker")
+    return decided(best, f"foreseen to be {seconds['recompute'] / seconds[best]:.1f} times as quick as recomputing")
 
 
 def foreseen(
-    relation: Relation, usual: Callable[[str], int | None], name: str, part: int, wanted: str
+    relation: Relation,
+    usual: Callable[[str], int | None],
+    name: str,
+    part: int,
+    wanted: str,
+    past: Sequence[MeasuredRepair] = (),
 ) -> RepairDecision | None:
     """What would be chosen for one late row in the first reference to parts, by the usual rows of parts.
 
@@ -119,4 +134,4 @@ def foreseen(
         changed=1,
         joined=sum(count for n, count in rows.items() if n != first),
     )
-    return choose(wanted, figures, possible) if possible else None
+    return choose(wanted, figures, possible, past) if possible else None

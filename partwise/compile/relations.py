@@ -85,7 +85,7 @@ class Relation:
             why = (
                 f"the result does not show {lacking}" if lacking else "HAVING, or a group that is not shown, hides rows"
             )
-            return Repair("merge", False, found.groups, why, "group", None)
+            return Repair("merge", False, found.groups, why, "group", found.start)
         return Repair("merge", True, found.groups, "partials of the changed rows are added to those of their groups")
 
 

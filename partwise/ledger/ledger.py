@@ -20,7 +20,7 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.as_of import sequence_at, versions_at
 from partwise.ledger.read.audit import audit, rebuild
 from partwise.ledger.read.pin import DefinitionChanged, Pin, Version, pin, version_of
-from partwise.ledger.records import refreshes, strategies
+from partwise.ledger.records import refreshes, repairs, strategies
 from partwise.ledger.records.strategies import Settlement
 from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
@@ -188,7 +188,8 @@ class Ledger:
     def adopt(self, held: Lease, orphans: Iterable[tuple[int, Entry | None]], now: float) -> list[Recorded]:
         """Record Delta commits that the ledger does not know, in order, each with its own sequence.
 
-        An entry of None is a commit that changed no data (OPTIMIZE): a version without revisions.
+        An entry of None is a commit that changed no data (OPTIMIZE): a version without revisions. A merge into another
+        version than the one before is not believed: its parts are due at once.
         """
         done = []
         for new_version, entry in orphans:
@@ -199,6 +200,7 @@ class Ledger:
                 if last is not None and new_version <= last:
                     continue
                 used = entry or Entry(held.table, generation, "", None)
+                used = used if used.follows(new_version) else used.refused()
                 done.append(record(w, self._catalog, used, new_version))
         return done
 
@@ -275,10 +277,12 @@ class Ledger:
         now: float,
         keep: bool = False,
         seconds: float | None = None,
+        repair: repairs.RecordedRepair | None = None,
     ) -> Recorded:
         """Record a step, or refuse it if the lease was lost. Releases the lease unless told to keep it.
 
-        `seconds`: how long it took; what later ones will take is estimated from that.
+        `seconds`: how long it took; what later ones will take is estimated from that. `repair`: how stale parts were
+        repaired, if that was worth a choice.
         """
         with self.database.writing(now) as w:
             leases.check(w, held)
@@ -289,6 +293,8 @@ class Ledger:
                 rows = sum(content.rows for content in entry.parts.values())
                 took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
                 w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at})
+            if repair is not None:
+                repairs.note(w, entry.table, repair)
             if not keep:
                 leases.release(w, held)
             return done

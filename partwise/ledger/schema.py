@@ -308,6 +308,23 @@ step = _table(
     Column("at", Float, nullable=False),
 )
 
+#: How stale parts of views were repaired where that took long enough to be worth a choice, and what had been foreseen.
+repair = _table(
+    "repair",
+    _key("table"),
+    _key("seq", int),
+    Column("by", String(16), nullable=False),  # recompute | keys | merge
+    Column("costs", Text, nullable=False),  # seconds by way, as the general rule says, as JSON
+    Column("foreseen", Float, nullable=False),  # seconds, by what earlier repairs of the view took
+    Column("seconds", Float, nullable=False),
+    Column("parts", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("keys", BigInteger, nullable=False),
+    Column("rows_read", BigInteger, nullable=False),
+    Column("rows_copied", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
 #: The task of Airflow that wrote at a sequence, a revision or a failure.
 written = _table(
     "written",

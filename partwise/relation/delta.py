@@ -67,6 +67,7 @@ class Delta:
     partials: tuple[Partial, ...] = ()
     published: bool = True
     extremes: bool = False
+    start: int | None = None  # where the GROUP BY stands in the text
 
     @property
     def possible(self) -> bool:
@@ -170,7 +171,7 @@ def _by_groups(tree: Tree, top: list[Node], group: Group) -> Delta:
                 partials[function, argument] = Partial(function, argument, here)
     published = complete and all(p.column is not None for p in partials.values())
     extremes = any(p.function in ("min", "max") for p in partials.values())
-    return Delta(None, groups, tuple(partials.values()), published, extremes)
+    return Delta(None, groups, tuple(partials.values()), published, extremes, tree.place(group))
 
 
 def _own(aggregate: Aggregate) -> str:

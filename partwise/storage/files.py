@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -20,6 +21,10 @@ from partwise.storage.remote import Bucket
 from partwise.storage.schema import PART, PART_FIELDS, PART_TIMESTAMP
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+#: Characters. The log would grow by longer ones.
+_LONGEST = 32
 
 
 class BadFile(ValueError):
@@ -219,19 +224,54 @@ class Footer:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.metadata.schema.to_arrow_schema().names)
 
-    def statistics(self) -> str:
-        """Delta's statistics as JSON: rows, and the range of the part columns where there are some."""
+    def statistics(self, keys: Collection[str] = ()) -> str:
+        """Delta's statistics as JSON: rows, and the range of the part columns where there are some, and of keys."""
         ranges = {name: self._range(name) for name, _ in PART_FIELDS if name in self.columns}
-        found = {name: r for name, r in ranges.items() if r is not None}
+        found: dict[str, tuple[Any, Any]] = {name: r for name, r in ranges.items() if r is not None}
+        nulls = dict.fromkeys(ranges, 0)
+        for name in keys:
+            if (known := self._key_range(name)) is not None:
+                *ends, nulls[name] = known
+                found |= {name: (ends[0], ends[1])} if ends[0] is not None else {}
         return json.dumps(
             {
                 "numRecords": self.rows,
                 "minValues": {name: low for name, (low, _) in found.items()},
                 "maxValues": {name: high for name, (_, high) in found.items()},
-                "nullCount": dict.fromkeys(ranges, 0),
+                "nullCount": nulls,
             },
             separators=(",", ":"),
         )
+
+    def _key_range(self, column: str) -> tuple[Any, Any, int] | None:
+        """Least and greatest value, and how many NULLs; None where that is not known for sure, or too long to keep."""
+        import pyarrow as pa
+
+        if column not in self.columns:
+            return None
+        kind = self.metadata.schema.to_arrow_schema().field(column).type
+        if not (pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_string(kind)):
+            return None
+        at = next(c for c in range(self.metadata.num_columns) if self.metadata.schema.column(c).path == column)
+        ends: list[Any] = []
+        nulls = 0
+        for number in range(self.metadata.num_row_groups):
+            found = self.metadata.row_group(number).column(at)
+            known = found.statistics
+            if known is None or not known.has_null_count:
+                return None
+            nulls += known.null_count
+            if known.has_min_max:
+                try:
+                    ends += [known.min, known.max]
+                except (OverflowError, ValueError):  # Python's days end at the year 9999, Spark's do not
+                    return None
+            elif known.null_count < found.num_values:
+                return None
+        if any(isinstance(end, str) and len(end) > _LONGEST for end in ends):
+            return None
+        texts = [end if isinstance(end, int | str) else end.isoformat() for end in ends]
+        return (min(texts), max(texts), nulls) if texts else (None, None, nulls)
 
     def _range(self, column: str) -> tuple[int | str, int | str] | None:
         groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -12,22 +13,43 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from partwise import object_store
 from partwise.parts import Parts
 from partwise.storage.errors import CommitRefused, NoTable, StoreProblem
-from partwise.storage.schema import PART, names
+from partwise.storage.schema import PART, PART_TIMESTAMP, names
+
+_PART_COLUMNS = (PART, PART_TIMESTAMP)
+#: Rows of a file. Smaller ones take longer to write and to list; larger ones longer to write again.
+ROWS_PER_CUT = 250_000
+_STATISTICS = "delta.dataSkippingStatsColumns"
+
+
+def statistics_of(keys: Iterable[str]) -> dict[str, str]:
+    """The setting that names the statistics that we write and that readers filter by; other writers (OPTIMIZE) keep to them."""
+    return {_STATISTICS: ",".join((*_PART_COLUMNS, *keys))}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a table, live in one version. `lo`..`hi` is the range of its parts by statistics."""
+    """A file of a table, live in one version. `lo`..`hi` is the range of its parts by statistics, `keys` are those of
+    further columns: name, least and greatest value (None: there are only NULLs), and how many NULLs."""
 
     path: str
     size: int
     rows: int | None = None
     lo: int | None = None
     hi: int | None = None
+    keys: tuple[tuple[str, Any, Any, int], ...] = ()
 
     def may_hold(self, parts: Parts) -> bool:
         """Without statistics it may hold anything."""
         return self.lo is None or self.hi is None or bool(parts.within(self.lo, self.hi))
+
+    def may_have(self, column: str, values: Collection[Any]) -> bool:
+        """Whether a row may have one of these values in a column, by statistics; without them it may."""
+        for name, low, high, nulls in self.keys:
+            if name == column:
+                return (None in values and nulls > 0) or (
+                    low is not None and any(value is not None and low <= value <= high for value in values)
+                )
+        return True
 
     def only_holds(self, parts: Parts) -> bool:
         return self.lo is not None and self.hi is not None and parts.covers(self.lo, self.hi)
@@ -51,6 +73,12 @@ class Handle:
         """As JSON text, the form that Spark reads."""
         return str(self.table.schema().to_json())
 
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Columns by which the rows of a part are sorted, and of which files have statistics."""
+        listed = self.table.metadata().configuration.get(_STATISTICS) or ""
+        return tuple(name for name in listed.split(",") if name in self.columns and name not in _PART_COLUMNS)
+
     @property
     def columns(self) -> tuple[str, ...]:
         return names(self.schema)
@@ -64,7 +92,24 @@ class Handle:
             found.column(name).to_pylist() if name in found.column_names else absent
             for name in ("path", "size_bytes", "num_records", f"min.{PART}", f"max.{PART}")
         ]
-        return tuple(File(*row) for row in zip(*columns, strict=True))
+        keys = self._keys(found)
+        return tuple(File(*row) for row in zip(*columns, keys, strict=True))
+
+    def _keys(self, found: Any) -> list[tuple[tuple[str, Any, Any, int], ...]]:
+        """Statistics of other columns than those of parts."""
+        keys: list[tuple[tuple[str, Any, Any, int], ...]] = [()] * found.num_rows
+        for name in self.columns:
+            if name in _PART_COLUMNS or f"null_count.{name}" not in found.column_names:
+                continue
+            absent = [None] * found.num_rows
+            low, high, nulls = (
+                found.column(f"{what}.{name}").to_pylist() if f"{what}.{name}" in found.column_names else absent
+                for what in ("min", "max", "null_count")
+            )
+            for at, count in enumerate(nulls):
+                if count is not None:
+                    keys[at] = (*keys[at], (name, low[at], high[at], count))
+        return keys
 
     @property
     def rows(self) -> int:
@@ -123,3 +168,9 @@ def told(path: str, why: Exception) -> Exception:
     if not object_store.is_remote(path) or object_store.meaning(str(why)) is None:
         return why
     return StoreProblem(object_store.explained(path, str(why)))
+
+
+def is_cut(files: Sequence[File]) -> bool:
+    """Whether these files of one part are about as few as they should be."""
+    rows = sum(file.rows or 0 for file in files)
+    return bool(files) and all(file.keys for file in files) and len(files) <= 1 + 2 * (rows // ROWS_PER_CUT)

@@ -22,7 +22,7 @@ from partwise import object_store
 from partwise.storage import log
 from partwise.storage.errors import CommitRefused, Conflict
 from partwise.storage.files import BadFile, folder
-from partwise.storage.handle import File, Handle, opened, options, told
+from partwise.storage.handle import File, Handle, opened, options, statistics_of, told
 from partwise.storage.schema import PART, names, normal
 
 #: A checkpoint each so many versions keeps opening a table at any version cheap.
@@ -33,12 +33,13 @@ CHECKPOINT_EVERY_IN_STORE = 10
 #: Log files are the ledger's evidence after a crash and the way to older versions: nobody cleans them
 #: away behind our back.
 KEEP_LOG = {"delta.enableExpiredLogCleanup": "false"}
-#: The statistics that we write and that readers filter by; other writers (OPTIMIZE) keep to them too.
-PART_STATISTICS = {"delta.dataSkippingStatsColumns": "part,part_timestamp"}
 
 
-def create(path: str, schema: str, *, name: str | None = None, description: str | None = None) -> Handle:
-    """The table at this path, made if it is not there yet (schema as JSON text).
+def create(
+    path: str, schema: str, *, name: str | None = None, description: str | None = None, keys: Sequence[str] = ()
+) -> Handle:
+    """The table at this path, made if it is not there yet (schema as JSON text). `keys`: columns by which the rows of a part
+    are sorted; the log then says which of their values are in which file.
 
     Several processes may do this at once: one of them makes it, all get it. A table that exists
     keeps its schema; see `replace` for another one.
@@ -46,7 +47,7 @@ def create(path: str, schema: str, *, name: str | None = None, description: str 
     wanted = Schema.from_json(normal(schema))
     if not exists(path):
         _latest.pop(path, None)  # whatever was here before is gone
-        configuration = {**KEEP_LOG, **(PART_STATISTICS if PART in names(schema) else {})}
+        configuration = {**KEEP_LOG, **(statistics_of(keys) if PART in names(schema) else {})}
         try:
             DeltaTable.create(
                 path,
@@ -157,7 +158,7 @@ def _add_actions(
             footer = staged.footer()
             if not footer.rows:
                 continue
-            statistics = footer.statistics()
+            statistics = footer.statistics(handle.keys)
         except BadFile as why:
             raise CommitRefused(f"{handle.path}: {why}") from why
         if set(footer.columns) != set(columns):
@@ -204,12 +205,14 @@ def _remember(handle: Handle, version: int, actions: Iterable[AddAction | Remove
     for action in actions:
         if isinstance(action, AddAction):
             found = json.loads(action.stats)
-            lo, hi = found["minValues"].get(PART), found["maxValues"].get(PART)
-            files[action.path] = File(action.path, action.size, found["numRecords"], lo, hi)
+            least, greatest, nulls = found["minValues"], found["maxValues"], found["nullCount"]
+            keys = tuple((key, least.get(key), greatest.get(key), nulls[key]) for key in handle.keys if key in nulls)
+            lo, hi = least.get(PART), greatest.get(PART)
+            files[action.path] = File(action.path, action.size, found["numRecords"], lo, hi, keys)
         else:
             del files[action.path]
     after = Handle(handle.path, version)
-    after.__dict__.update(schema=handle.schema, files=tuple(files.values()))
+    after.__dict__.update(schema=handle.schema, keys=handle.keys, files=tuple(files.values()))
     _latest[handle.path] = after
 
 

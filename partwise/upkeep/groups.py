@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from partwise.storage import File
+from partwise.storage.handle import is_cut
 
 #: Bytes of a merged file. A late row rewrites the file that it is in, so larger is not better.
 TARGET = 32 << 20
@@ -25,7 +26,8 @@ def groups(files: Sequence[File], is_old: Callable[[File], bool], target: int = 
 
     for cluster in _overlapping([file for file in files if file.lo is not None]):
         size = sum(file.size for file in cluster)
-        if not all(is_old(file) for file in cluster) or (len(cluster) == 1 and size >= target):
+        whole = (len(cluster) == 1 and size >= target) or (len(cluster) > 1 and is_cut(cluster))
+        if whole or not all(is_old(file) for file in cluster):
             flush()
             continue
         if run and sum(file.size for each in run for file in each) + size > target:

@@ -12,6 +12,7 @@ from partwise import storage
 from partwise.parts import Parts
 from partwise.storage import File, Handle
 from partwise.storage.arrow import located
+from partwise.storage.handle import ROWS_PER_CUT
 from partwise.storage.schema import PART
 
 #: Rows of a row group: readers skip those whose parts they do not want.
@@ -43,16 +44,18 @@ def rewrite_rows(handle: Handle, files: Sequence[File], step: str, target: int, 
     for number, (lo, hi) in enumerate(_slices(counts, per_file)):
         inside = (pc.field(PART) >= lo) & (pc.field(PART) <= hi)
         rows = pq.read_table(paths, schema=schema, filters=inside, filesystem=system, partitioning=None)
-        rows = rows.cast(schema).sort_by(PART)
+        rows = rows.cast(schema).sort_by([(name, "ascending") for name in (PART, *handle.keys)])
         for part, count in _count(rows.column(PART)):
             written[part] = written.get(part, 0) + count
-        pq.write_table(
-            rows,
-            f"{folder}/part-{number:05d}.parquet",
-            filesystem=system,
-            compression="zstd",
-            row_group_size=_ROW_GROUP,
-        )
+        most = ROWS_PER_CUT if handle.keys else max(1, rows.num_rows)
+        for cut, first in enumerate(range(0, rows.num_rows, most)):
+            pq.write_table(
+                rows.slice(first, most),
+                f"{folder}/part-{number:05d}-{cut:03d}.parquet",
+                filesystem=system,
+                compression="zstd",
+                row_group_size=_ROW_GROUP,
+            )
     if written != counts:
         parts = Parts.single(*(p for p in {*counts, *written} if counts.get(p) != written.get(p)))
         raise Different(f"{handle.path}: parts {parts.first}..{parts.last} were not copied whole; nothing was changed")

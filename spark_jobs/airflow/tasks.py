@@ -350,6 +350,8 @@ def _told(report: Report) -> dict[str, Any]:
         log.info("%s[%s%s]: %s", report.table, spans, more, report.reason)
         changed = "nothing changed" if not report.changed else f"{report.changed.count} of them changed"
         log.info("%s parts, %s rows, %s, %.1f s", report.parts.count, report.rows, changed, report.seconds)
+    if report.repair is not None and (said := report.repair.text()):
+        log.info("%s: %s", said, report.repair.why or "as the definition says")
     for p, message in report.warned.items():
         log.warning("%s[%s]: %s", report.table, part_text(p, length), message)
     for p, message in report.failed.items():

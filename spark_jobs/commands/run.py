@@ -264,11 +264,10 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _repaired(report: Report) -> str:
-    """Only what is out of the ordinary: parts are recomputed unless somebody says otherwise."""
+    """Only what is out of the ordinary."""
     kept = "; joined with what was kept" if report.kept else ""
-    if report.repair is None or report.repair.by == "recompute":
-        return kept
-    return f"{kept}; repaired by {report.repair.by} ({plural(report.repair.keys, 'key')})"
+    said = "" if report.repair is None else report.repair.text()
+    return f"{kept}; {said}" if said else kept
 
 
 def show(report: Report) -> None:

@@ -9,16 +9,19 @@ against it (an input that carries nothing, files that are gone, too many keys) l
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from partwise.choose.repair import AUTOMATIC, Figures, RepairDecision, choose, is_small
+from partwise.choose import repair
+from partwise.choose.repair import Figures, RepairDecision, choose, is_small
 from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
+from partwise.ledger.records.repairs import MeasuredRepair, outcomes
 from partwise.parts import Parts
 from partwise.relation.restriction import Restriction, restriction, to_columns
 from partwise.sql.references import FoundReference
@@ -35,6 +38,7 @@ from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys
 log = logging.getLogger("partwise.step")
 
 #: Types whose values come back from the driver as they went there.
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPES = INTEGERS | {"string", "boolean", "date"}
 
 
@@ -48,6 +52,13 @@ class Touching:
     decision: RepairDecision
     figures: Figures
     merging: Merging | None = None
+    unique: bool = False  # a key has at most one row in a part
+
+    def is_small(self, rows: int) -> bool:
+        """Whether at most so many rows come of it, as far as can be told before."""
+        if self.figures.result <= rows and self.figures.changed <= rows:
+            return True
+        return self.unique and self.keys.count * self.parts.count <= rows
 
     def filtered(self, occurrence: int, rows: DataFrame) -> DataFrame:
         """What a reference has to read."""
@@ -60,10 +71,17 @@ class Repairs:
     """The repairs of one step."""
 
     computing: Computing
-    decided: list[RepairDecision] = field(default_factory=list)
+    #: How the parts that were looked at last are repaired, if there was a choice.
+    chosen: tuple[RepairDecision, Figures] | None = None
+
+    @cached_property
+    def _past(self) -> list[MeasuredRepair]:
+        with self.computing.engine.ledger.database.reading() as r:
+            return outcomes(r, self.computing.view.name)
 
     def touching(self, parts: list[int]) -> Touching | None:
         """What to compute of these parts; None: all of it."""
+        self.chosen = None
         view, pin = self.computing.view, self.computing.pin
         pasts = [replace(past, parts=past.parts & Parts.single(*parts)) for past in pin.past]
         covered = sum(past.parts.count for past in pasts)
@@ -72,7 +90,7 @@ class Repairs:
         if wanted == "recompute" or covered < len(parts) or view.initialize is not None or pin.table.self_references:
             return None
         read = sum(self._rows(Parts.single(*parts)).values())
-        if wanted == "auto" and (not AUTOMATIC or is_small(read, self._result(parts))):
+        if wanted == "auto" and (not repair.AUTOMATIC or is_small(read, self._result(parts))):
             return None  # before the query is looked at, which takes time as well
         try:
             return self._touching(Parts.single(*parts), [past for past in pasts if past.parts], wanted)
@@ -97,8 +115,8 @@ class Repairs:
         possible = [by for by, way in (("keys", plan), ("merge", merging)) if way is not None]
         if not possible or figures is None:
             return None
-        decision = choose(wanted, figures, possible)
-        self.decided.append(decision)
+        decision = choose(wanted, figures, possible, self._past)
+        self.chosen = decision, figures
         spark = self.computing.engine.spark
         if decision.by == "merge" and merging is not None:
             return Touching(
@@ -108,13 +126,16 @@ class Repairs:
                 decision,
                 figures,
                 merging,
+                unique=merging.delta.groups is not None,
             )
         if decision.by != "keys" or plan is None:
             return None
         keys = AnyOf(spark, tuple(self._taken(plan, at, moved) for at in range(len(plan.sets))))
         if any(len(each.values) > MOST for each in keys.sets) or not keys.can_be_joined:
             return None
-        return Touching(parts, keys, plan, decision, figures)
+        own = set(relation.key or ())
+        unique = relation.key is not None and all(own <= set(each.columns) for each in keys.sets)
+        return Touching(parts, keys, plan, decision, figures, unique=unique)
 
     def _merging(self, moved: Mapping[int, list[Changed]]) -> Merging | None:
         """Changed rows can be merged if one reference changed, and the groups can be named."""
@@ -153,6 +174,23 @@ class Repairs:
         tree, stored = self._relation.tree, columns_of(self.computing.own)
         kinds = dict(zip(tree.names, tree.types, strict=True))
         return {n for n, kind in kinds.items() if kind in _TYPES and normal(stored.get(n)) == kind}
+
+    @property
+    def layout(self) -> tuple[str, ...]:
+        """Columns by which the rows of a part are sorted: those by which late rows of the first reference that carries any
+        are repaired."""
+        view, relation = self.computing.view, self._relation
+        if view.initialize is not None or self.computing.pin.table.self_references:
+            return ()
+        kinds = dict(zip(relation.tree.names, relation.tree.types, strict=True))
+        for n, reference in enumerate(self._references()):
+            found = {
+                c: sql for c, sql in relation.carried.get(n, {}).items() if kinds[c] in _TYPES and _PLAIN.fullmatch(c)
+            }
+            if reference.reference is not None and found:
+                plan = restriction({n: found}, [n], relation.key or ())
+                return plan.sets[0].columns if plan is not None else ()
+        return ()
 
     # -- what changed
 
@@ -213,17 +251,25 @@ class Repairs:
         assert self.computing.own is not None
         stored = columns_of(self.computing.own)
         types = tuple(stored[c] for c in touched.columns)
-        frames = [
-            change.rows(spark).selectExpr(
-                *(f"CAST({e} AS {t}) AS k{i}" for i, (e, t) in enumerate(zip(sql, types, strict=True)))
-            )
-            for n, sql in touched.taken.items()
-            for change in moved.get(n, ())
-        ]
-        if not frames:
-            return TouchedKeys(touched.columns, types, ())
-        rows = read.union(frames).distinct().limit(MOST + 1).collect()
-        return TouchedKeys(touched.columns, types, tuple(tuple(row) for row in rows))
+        found: dict[tuple[object, ...], None] = {}
+        for n, sql in touched.taken.items():
+            wanted = [f"CAST({e} AS {t}) AS k{i}" for i, (e, t) in enumerate(zip(sql, types, strict=True))]
+            for change in moved.get(n, ()):
+                values = change.values(spark)
+                rows = change.rows(spark) if values is None else values
+                rows = rows.selectExpr(*wanted)
+                rows = rows.distinct().limit(MOST + 1) if values is None else rows
+                found |= dict.fromkeys(tuple(row) for row in rows.collect())
+        return TouchedKeys(touched.columns, types, tuple(found)[: MOST + 1])
+
+
+def layout_of(computing: Computing) -> tuple[str, ...]:
+    """By which columns the rows of a part of this view are sorted; none where its query is not understood."""
+    try:
+        return Repairs(computing).layout
+    except Exception as why:  # the order of rows is worth nothing against a view that is not built
+        log.info("%s is not sorted by its keys: %s", computing.view.name, message_of(why).partition("\n")[0])
+        return ()
 
 
 def touched_files(handle: Handle, paths: list[str]) -> tuple[File, ...]:

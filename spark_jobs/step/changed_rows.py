@@ -15,7 +15,7 @@ from partwise.parts import Parts
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
 from partwise.storage.files import folder
-from spark_jobs.step import read
+from spark_jobs.step import keys, read
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,13 @@ class Changed:
         if not self.added:
             return old
         return new.exceptAll(old).unionAll(old.exceptAll(new))
+
+    def values(self, spark: SparkSession) -> DataFrame | None:
+        """The same as values in memory, where rows only came, and few; what is selected from them needs no job."""
+        if self.removed:
+            return None
+        found = keys.values_of(spark, self.handle, self.added, self.parts)
+        return None if found is None else found.drop("_file")
 
     def more(self, spark: SparkSession) -> DataFrame:
         """Rows that the newer version has more often."""

@@ -1,14 +1,35 @@
-"""Sets of keys, and rows that have one of them. NULL is a key like any other."""
+"""Sets of keys, and rows that have one of them. NULL is a key like any other.
+
+Rows of a table as published are found and left out without a job of Spark: to look at a few columns with Arrow, and to
+write one file again, takes less than Spark needs to start. Tables in an object store, and parts that are too large for the
+memory of the driver, go through Spark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import or_
 from typing import Any
 
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from deltalake import Schema
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from partwise import storage
+from partwise.object_store import is_remote
+from partwise.parts import Parts
+from partwise.storage import File, Handle
+from partwise.storage import schema as schemas
+from partwise.storage.arrow import located
+from partwise.storage.staging import write
+from spark_jobs.step import small
+from spark_jobs.step.digest import CHAINS, of_hashes, row_hash
 
 #: So many keys are written into the query, where Spark skips files by them; more are joined.
 LITERALS = 100
@@ -91,3 +112,162 @@ class AnyOf:
             return rows.where(found if how == "left_semi" else ~found)
         assert len(cut) == 1
         return cut[0].join(self.spark, rows, texts[0], how)
+
+
+#: Files with more bytes in all are left to Spark.
+MOST_BYTES = 512 << 20
+#: More rows than this are not handed to Spark as values.
+MOST_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Rows that others replace: the files that hold them, and their digests by part."""
+
+    touched: tuple[File, ...]
+    digests: dict[int, str]
+    rows: Any  # pyarrow.Table, with all columns
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.num_rows)
+
+
+def can_be_read(handle: Handle, files: Iterable[File]) -> bool:
+    return not is_remote(handle.path) and sum(file.size for file in files) <= MOST_BYTES
+
+
+def gone(spark: SparkSession, handle: Handle, parts: Parts, keys: AnyOf, leave_out: Collection[str]) -> Gone | None:
+    """The rows of these parts that have one of the keys; None if that is for Spark."""
+    files = tuple(file for file in handle.files_of(parts) if _may_hold(file, keys))
+    if not can_be_read(handle, files):
+        return None
+    names = list(dict.fromkeys([schemas.PART, *(c for each in keys.sets for c in each.columns)]))
+    touched, found, count = [], [], 0
+    for file in files:
+        # Row groups by whose statistics no key can be there are not read.
+        seen = _read(handle, file, names, _may_match(parts, keys))
+        here = int(_mask(seen, parts, keys).sum())
+        count += here
+        if count > MOST_ROWS:
+            return None
+        if here:
+            touched.append(file)
+            whole = _read(handle, file, None, _may_match(parts, keys))
+            found.append(whole.filter(pa.array(_mask(whole, parts, keys))))
+    rows = pa.concat_tables(found) if found else _schema(handle).empty_table()
+    return Gone(tuple(touched), _digests(spark, rows, handle.schema, leave_out), rows)
+
+
+def few_rows(rows: DataFrame) -> DataFrame:
+    """The same rows, computed once and kept as values if they are few."""
+    found = rows.limit(MOST_ROWS + 1).toArrow()
+    return rows if found.num_rows > MOST_ROWS else rows.sparkSession.createDataFrame(found, rows.schema)
+
+
+def copy_without(
+    handle: Handle, files: Iterable[File], left_out: Sequence[tuple[Parts, AnyOf]], step: str
+) -> tuple[File, ...]:
+    """Stage each of these files again without rows that have one of the keys in the parts of their set.
+
+    A file stays a file: a table that is cut by key stays so.
+    """
+    storage.begin(handle, step)
+    staged = []
+    for number, file in enumerate(files):
+        rows = _read(handle, file, None, None)
+        drop = reduce(or_, (_mask(rows, parts, keys) for parts, keys in left_out))
+        kept = rows.filter(pa.array(~drop))
+        if kept.num_rows:
+            staged.append(write(handle, step, f"part-{number:05d}.snappy.parquet", small.parquet(kept)))
+    return tuple(staged)
+
+
+def values_of(spark: SparkSession, handle: Handle, files: Sequence[File], parts: Parts | None) -> DataFrame | None:
+    """The rows of a few small files as values: what is selected from them needs no job. None: that is for Spark."""
+    if not can_be_read(handle, files) or sum(file.rows or MOST_ROWS + 1 for file in files) > MOST_ROWS:
+        return None
+    tables = [_read(handle, file, None, None if parts is None else _in(parts)) for file in files]
+    return spark.createDataFrame(pa.concat_tables(tables)) if tables else None
+
+
+def _schema(handle: Handle) -> Any:
+    return pa.schema(Schema.from_json(handle.schema).to_arrow())
+
+
+def _read(handle: Handle, file: File, names: list[str] | None, where: Any) -> Any:
+    system, base = located(handle.path)
+    schema = _schema(handle)
+    rows = pq.read_table(
+        f"{base}/{file.path}", schema=schema, columns=names, filters=where, filesystem=system, partitioning=None
+    )
+    return rows.cast(schema if names is None else pa.schema([schema.field(name) for name in names]))
+
+
+def _in(parts: Parts) -> Any:
+    part = pc.field(schemas.PART)
+    return reduce(or_, ((part >= lo) & (part <= hi) for lo, hi in parts.ranges))
+
+
+def _may_match(parts: Parts, keys: AnyOf) -> Any:
+    """What every row with a key fulfils, as far as it helps to skip: the column of single keys lies between the ends."""
+    found = _in(parts)
+    if len(keys.sets) != 1:
+        return found
+    (only,) = keys.sets
+    for at, column in enumerate(only.columns):
+        values = [value[at] for value in only.values]
+        there = [value for value in values if value is not None]
+        if len(there) == len(values) and values and not isinstance(values[0], bool):
+            found = found & (pc.field(column) >= min(there)) & (pc.field(column) <= max(there))
+    return found
+
+
+def _may_hold(file: File, keys: AnyOf) -> bool:
+    """Whether a file may have a row with one of the keys, by the log."""
+    return any(
+        all(file.may_have(column, {value[at] for value in each.values}) for at, column in enumerate(each.columns))
+        for each in keys.sets
+        if each.values
+    )
+
+
+def _mask(rows: Any, parts: Parts, keys: AnyOf) -> Any:
+    """Which rows are of these parts and have one of the keys. NULL is a key like any other."""
+    part = rows.column(schemas.PART).to_numpy()
+    inside = reduce(or_, ((part >= lo) & (part <= hi) for lo, hi in parts.ranges), np.zeros(len(part), dtype=bool))
+    return inside & reduce(or_, (_having(rows, each) for each in keys.sets), np.zeros(len(part), dtype=bool))
+
+
+def _having(rows: Any, keys: TouchedKeys) -> Any:
+    if not keys.columns or not keys.values:
+        return np.zeros(rows.num_rows, dtype=bool)
+    code, wanted = np.zeros(rows.num_rows, dtype=np.int64), np.zeros(len(keys.values), dtype=np.int64)
+    known = np.ones(rows.num_rows, dtype=bool)
+    for at, name in enumerate(keys.columns):
+        column = rows.column(name)
+        values = pa.array([value[at] for value in keys.values], type=column.type)
+        distinct = pc.unique(values)
+        places = pc.index_in(column, value_set=distinct).combine_chunks()
+        known &= pc.is_valid(places).to_numpy(zero_copy_only=False)
+        code = code * len(distinct) + pc.fill_null(places, 0).to_numpy(zero_copy_only=False)
+        wanted = wanted * len(distinct) + pc.index_in(values, value_set=distinct).to_numpy(zero_copy_only=False)
+        # Codes stay small: at most as many as there are keys.
+        numbers = np.unique(wanted)
+        spot = np.minimum(np.searchsorted(numbers, code), len(numbers) - 1)
+        known &= numbers[spot] == code
+        code, wanted = spot, np.searchsorted(numbers, wanted)
+    return known
+
+
+def _digests(spark: SparkSession, rows: Any, schema: str, leave_out: Collection[str]) -> dict[int, str]:
+    """As Spark hashes them. Of values in memory it needs no job for that."""
+    if not rows.num_rows:
+        return {}
+    hidden = {schemas.PART, schemas.PART_TIMESTAMP, *leave_out}
+    content = [(name, kind) for name, kind in schemas.fields(schema) if name not in hidden]
+    hashes = [f"{row_hash(content, salt)} AS h{at}" for at, salt in enumerate(CHAINS)]
+    found = spark.createDataFrame(rows).selectExpr(schemas.PART, *hashes).collect()
+    found.sort(key=lambda row: row[0])
+    parts = np.array([row[0] for row in found], dtype=np.int64)
+    return of_hashes(parts, [np.array([row[1 + at] for row in found], dtype=np.int64) for at in range(len(CHAINS))])

@@ -28,13 +28,13 @@ from spark_jobs.engine import Engine
 from spark_jobs.progress import StepProgress
 from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure, message_of
 from spark_jobs.step import read, small
-from spark_jobs.step.by_keys import Repairs, Touching
+from spark_jobs.step.by_keys import Repairs, Touching, layout_of
 from spark_jobs.step.by_merging import CannotMerge
 from spark_jobs.step.chain import follow
 from spark_jobs.step.compute import Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
-from spark_jobs.step.patch import Patch, Repaired, check_copies, make_patch, repaired_by, survivors
+from spark_jobs.step.patch import Choices, Patch, Repaired, check_copies, copy_survivors, done, make_patch, repaired_by
 from spark_jobs.step.settle import settle
 from spark_jobs.step.stage import stage
 
@@ -70,6 +70,7 @@ class Work:
     certain: set[int] = field(default_factory=set)  # parts that fail in the same way however often they are tried
     patches: dict[str, Patch] = field(default_factory=dict)  # tries that hold only rows that replace others
     copied: int = 0
+    choices: Choices = field(default_factory=Choices)
 
 
 def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
@@ -116,7 +117,8 @@ def has_its_table(computing: Computing, held: Lease) -> bool:
     engine, pin, own = computing.engine, computing.pin, computing.own
     wanted = computing.first_schema()
     if own is None:
-        computing.own = storage.create(engine.path(pin.table.name, pin.own.generation), wanted, name=pin.table.name)
+        path, name = engine.path(pin.table.name, pin.own.generation), pin.table.name
+        computing.own = storage.create(path, wanted, name=name, keys=layout_of(computing))
         engine.passed("made")
         engine.ledger.adopt(held, [(0, None)], engine.now())
         computing.pin = replace(pin, own=Version(pin.own.generation, 0))
@@ -179,9 +181,12 @@ def _report(computing: Computing, work: Work, changed: Parts, began: float) -> R
     table, reason = computing.pin.table, computing.pin.reason
     warned = {j: found.message() for j, found in work.checked.items() if found.outcome == "warned"}
     took = time.monotonic() - began
-    repair = repaired_by(computing, work.contents, work.patches.values(), work.copied)
-    kept = parts & Parts.single(*computing.from_kept)
+    repair, kept = _repaired(computing, work), parts & Parts.single(*computing.from_kept)
     return Report(table.name, table.length, parts, changed, rows, reason, took, work.failed, warned, repair, kept)
+
+
+def _repaired(computing: Computing, work: Work) -> Repaired | None:
+    return repaired_by(computing, work.contents, work.patches.values(), work.copied, work.choices)
 
 
 def _compute(computing: Computing, work: Work, progress: StepProgress, many: Many) -> None:
@@ -197,7 +202,9 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
             count, parts = _chain(computing, many, work, walk, parts[0], progress)
         if parts:
             touching = None if many.given is not None else repairs.touching(parts)
-            if touching is None or not _patched(computing, many, work, touching):
+            patched = touching is not None and _patched(computing, many, work, touching)
+            work.choices.add(None if many.given is not None else repairs.chosen, patched)
+            if not patched:
                 _try(computing, many, work, walk, parts)
             progress.came(len(parts))
         for j in parts:
@@ -387,13 +394,12 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         storage.discard(handle.path, name)
     if changed:
         patches = [work.patches[name] for name in used if name in work.patches]
+        if any(patch.touching.merging is not None for patch in patches):
+            entry = replace(entry, base=handle.version)
         replaced = Parts.of(*(s for name in used if name not in work.patches for s in work.holds[name].ranges))
-        plan = storage.rewrite(handle, replaced)
-        adds = [file for name in used for file in work.files[name]]
-        removed, kept = survivors(engine.spark, handle, plan, replaced, patches)
-        if kept is not None:
-            name = _new_name()
-            copied = stage(kept, handle, name)
+        adds, name = [file for staged in used for file in work.files[staged]], _new_name()
+        removed, copied = copy_survivors(engine.spark, handle, replaced, patches, name)
+        if copied is not None:
             work.copied = check_copies(computing, removed, copied, replaced, patches)
             adds += copied
             used.add(name)
@@ -401,7 +407,8 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         version = storage.commit(handle, adds, removed, {"kind": "step", "entry": entry.to_json()})
     engine.passed("committed")
     took = time.monotonic() - began
-    recorded = engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took)
+    repair = done(work.choices, _repaired(computing, work), len(work.contents), took)
+    recorded = engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took, repair=repair)
     engine.passed("recorded")
     for name in used:
         storage.finish(handle.path, name)

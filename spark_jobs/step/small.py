@@ -74,7 +74,10 @@ def stage(collected: Collected, handle: Handle, step: str) -> tuple[File, ...]:
     if not collected.rows.num_rows:
         return ()
     storage.begin(handle, step)
-    return (write(handle, step, "part-0.snappy.parquet", parquet(collected.rows)),)
+    rows = collected.rows
+    if handle.keys:
+        rows = rows.sort_by([(name, "ascending") for name in (schemas.PART, *handle.keys)])
+    return (write(handle, step, "part-0.snappy.parquet", parquet(rows)),)
 
 
 def parquet(rows: Any) -> bytes:

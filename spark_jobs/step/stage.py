@@ -14,6 +14,7 @@ from partwise import storage
 from partwise.object_store import spark_path
 from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
+from partwise.storage.handle import ROWS_PER_CUT
 from spark_jobs.step.copies import cannot_write_here, copies_for
 
 #: One task writes about so many rows; fewer files are read quicker, more tasks write quicker.
@@ -36,10 +37,11 @@ def stage(
     fitted = fit(rows, wanted)
     if expected is not None:
         fitted = fitted.coalesce(max(1, -(-expected // ROWS_PER_FILE)))
+    keys = tuple(name for name in handle.keys if name in schemas.names(wanted))
     if schemas.PART in schemas.names(wanted):
-        fitted = fitted.sortWithinPartitions(schemas.PART)
+        fitted = fitted.sortWithinPartitions(schemas.PART, *map(schemas.quoted, keys))
     folder, here = storage.begin(handle, step), copies_for(rows.sparkSession, handle)
-    writer = fitted.write.option("maxRecordsPerFile", MOST_ROWS_PER_FILE)
+    writer = fitted.write.option("maxRecordsPerFile", ROWS_PER_CUT if keys else MOST_ROWS_PER_FILE)
     if here is None:
         writer.parquet(spark_path(folder))
         return storage.staged(handle.path, step)

@@ -5,21 +5,35 @@ from __future__ import annotations
 import pytest
 
 from partwise.choose import repair
-from partwise.choose.repair import FIXED, Figures, choose, costs
+from partwise.choose.outcomes import Score, learned, score
+from partwise.choose.repair import Figures, choose, costs
+from partwise.ledger.records.repairs import By, MeasuredRepair
+
+LARGE = Figures(carrying=5_000_000, whole=0, result=100_000, changed=1)
 
 
+@pytest.fixture
+def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "AUTOMATIC", True)
+
+
+def test_by_default_parts_are_computed_again() -> None:
+    assert choose("auto", LARGE, ("keys", "merge")).by == "recompute"
+
+
+@pytest.mark.usefixtures("automatic")
 @pytest.mark.parametrize(
     "figures, by, why",
     [
         (Figures(carrying=200_000, whole=0, result=10_000, changed=1), "recompute", "computed quicker"),
-        (Figures(carrying=5_000_000, whole=0, result=100_000, changed=1), "keys", "times less work"),
+        (Figures(carrying=5_000_000, whole=0, result=100_000, changed=1), "keys", "times as quick"),
         (Figures(carrying=5_000_000, whole=0, result=100_000, changed=600_000), "recompute", "12 % of the rows"),
-        (Figures(carrying=0, whole=5_000_000, result=100_000, changed=1), "recompute", "less work than any other"),
+        (Figures(carrying=0, whole=5_000_000, result=100_000, changed=1), "recompute", "no other repair"),
     ],
     ids=["small parts", "large parts", "many changed rows", "nothing can be filtered"],
 )
 def test_choice(figures: Figures, by: str, why: str) -> None:
-    found = choose("auto", figures, automatic=True)
+    found = choose("auto", figures)
     assert found.by == by
     assert why in found.why
 
@@ -31,18 +45,45 @@ def test_definitions_overrule_costs(wanted: str) -> None:
 
 
 def test_more_rows_never_cost_less() -> None:
-    small, large = Figures(FIXED, 10, 10, 10), Figures(2 * FIXED, 20, 20, 20)
+    small, large = Figures(1_000_000, 10, 10, 10, 10), Figures(2_000_000, 20, 20, 20, 20)
     assert all(costs(small)[by] < costs(large)[by] for by in costs(small))
 
 
+@pytest.mark.usefixtures("automatic")
 def test_merging_is_taken_where_it_is_possible_and_costs_less() -> None:
     figures = Figures(carrying=0, whole=5_000_000, result=100_000, changed=1)
-    assert choose("auto", figures, ("keys", "merge"), automatic=True).by == "merge"
-    assert choose("merge", figures, ("keys",), automatic=True).by == "recompute"
+    assert choose("auto", figures, ("keys", "merge")).by == "merge"
+    assert choose("merge", figures, ("keys",)).by == "recompute"
 
 
-def test_what_would_be_chosen_for_one_late_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "AUTOMATIC", True)
+def done(by: By, seconds: float, foreseen: float = 1.0) -> MeasuredRepair:
+    return MeasuredRepair(by, {"recompute": 10.0, "keys": 5.0}, foreseen, seconds)
+
+
+@pytest.mark.usefixtures("automatic")
+def test_what_repairs_took_corrects_what_the_next_ones_are_foreseen_to_take() -> None:
+    general = choose("auto", LARGE)
+    assert general.foreseen == general.costs
+    assert general.by == "keys"
+    slow = choose("auto", LARGE, past=[done("keys", 20.0), done("recompute", 10.0)])
+    assert slow.by == "recompute", "touched keys take four times as long as the constants say"
+    assert slow.foreseen["keys"] == pytest.approx(4 * slow.costs["keys"])
+    # A slow machine is slow with everything: what was never tried is as far off as what was.
+    assert learned([done("recompute", 30.0)]) == {"recompute": 3.0, "keys": 3.0, "merge": 3.0}
+    # One that took an hour says nothing, and old ones are forgotten.
+    assert learned([done("keys", 5.0), done("keys", 5.0), done("keys", 3600.0)])["keys"] == 1.0
+    assert learned([done("keys", 25.0)] * 30 + [done("keys", 5.0)] * 20)["keys"] == 1.0
+
+
+def test_choices_are_judged_by_what_was_measured() -> None:
+    assert score([done("keys", 1.5), done("keys", 4.0)]) == Score(2, 1, 0, 0)
+    # Keys take a second, and computing everything ten; the last repair by keys took longer than that.
+    past = [done("keys", 1.0), done("keys", 1.0), done("recompute", 10.0), done("keys", 30.0)]
+    assert score(past) == Score(4, 2, 4, 2)
+
+
+@pytest.mark.usefixtures("automatic")
+def test_what_would_be_chosen_for_one_late_row() -> None:
     from partwise.choose.repair import foreseen
     from partwise.compile.load import load_texts
     from partwise.compile.program import Runnable

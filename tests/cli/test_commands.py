@@ -4,9 +4,13 @@ import os
 import shutil
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from partwise.choose import repair
+from partwise.ledger.open import open_ledger
+from partwise.ledger.records.repairs import By, MeasuredRepair, RecordedRepair, note, outcomes
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import parse_part
 from partwise.workspace import open_workspace
@@ -423,3 +427,35 @@ class TestExplainRelation:
             "parts": "[j-1]",
             "carries": {"src": "`src`"},
         }
+
+
+def test_plan_says_how_stale_parts_would_be_repaired(run: Run, late: Path) -> None:
+    found = {step["table"]: step["repair"] for step in run("plan", "--json").json["steps"]}
+    assert found["worst_ten_minutes__panes"]["by"] == "recompute", "small parts are computed again"
+    assert found["total_loss"] is None, "nothing else is exact for it"
+    with patch.multiple(repair, AUTOMATIC=True, FIXED={**repair.FIXED, "recompute": 100.0}, MOST_CHANGED=10):
+        found = {step["table"]: step["repair"] for step in run("plan", "--json").json["steps"]}
+        assert found["worst_ten_minutes__panes"]["by"] == "keys"
+        said = " ".join(run("plan").out.split())
+        assert "worst_ten_minutes__panes: a late row is repaired by keys, foreseen to be" in said
+        assert "total_loss: a late row" not in said
+
+
+def test_status_keeps_the_score(run: Run, late: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{late / 'ledger.db'}", 0.0)
+    done: list[tuple[By, float]] = [("keys", 1.0), ("keys", 1.2), ("recompute", 4.0), ("keys", 9.0)]
+    for by, seconds in done:
+        with ledger.database.writing(time.time()) as w:
+            outcome = MeasuredRepair(by, {"recompute": 4.0, "keys": 1.0}, 1.0, seconds)
+            note(w, "loss_by_region", RecordedRepair(outcome, 1, 1, 1, 5_000_000, 100))
+    with ledger.database.reading() as r:
+        assert [(found.by, found.seconds) for found in outcomes(r, "loss_by_region")] == done
+    ledger.database.close()
+    score = {table["table"]: table["repairs"] for table in run("status", "--json").json["tables"]}
+    assert score["loss_by_region"] == {"repairs": 4, "close": 2, "judged": 4, "right": 2}
+    assert score["measurements"] is None
+    said = " ".join(run("status").out.split())
+    assert (
+        "loss_by_region: 4 repairs of large parts, 2 foreseen within a factor of two; of 4 where other repairs were "
+        "measured, 2 took least." in said
+    )

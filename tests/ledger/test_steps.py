@@ -163,6 +163,28 @@ def test_a_sparse_self_reference_goes_on_past_a_hole(ledger: Ledger) -> None:
     assert steps(ledger.plan(T)) == {"v": Parts.single(801)}
 
 
+def test_a_merge_into_another_version_than_the_one_before_is_not_believed(chain: Ledger) -> None:
+    """Storage must not let it happen. If it did, nobody would know what the parts hold: they are computed again."""
+    build(chain, "v", version=0)
+    arrive(chain, {0: "new"})
+    held = chain.take("v", "dies", 60, T)
+    pin = chain.pin(held, T)
+    assert pin is not None
+    orphan = replace(Entry.from_json(pin.entry({0: Content(1, "y0")}).to_json()), base=0)
+    held = chain.take("v", "next", 60, T + 100)
+    chain.adopt(held, [(0, None), (1, orphan)], T + 100)
+    assert "v" not in steps(chain.plan(T)), "as version 1 it is right"
+    other = Entry.from_json(replace(orphan, base=0).to_json())
+    chain.adopt(held, [(2, other)], T + 100)
+    assert chain.current("v") == Version(0, 2)
+    assert steps(chain.plan(T))["v"] == Parts.single(0)
+    again = chain.pin(held, T)
+    assert again is not None
+    assert again.past == (), "no repair starts from it"
+    assert not again.same(0, Content(1, "y0")), "whatever comes out is a change"
+    assert chain.audit() == {}
+
+
 def test_orphans_are_adopted_in_order_once(chain: Ledger) -> None:
     build(chain, "v", version=0)
     arrive(chain, {0: "new", 1: "new"})

@@ -24,7 +24,7 @@ from tests.simulation.checks import check_due, check_end, check_ready, pending_b
 from tests.simulation.forward import Said, at_versions, note_turned, repin, repins_seen, with_forward
 from tests.simulation.graphs import changed_model, random_model
 from tests.simulation.policies import note_released, with_policies
-from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, required
+from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, merged, required
 
 LEASE = 20.0
 Runner = Generator[str, None, None]
@@ -41,6 +41,8 @@ class Rules:
     adopt_as_of_now: bool = False  # rule 8
     current_fingerprint: bool = False  # rule 11: recorded is the definition of now, not the one used
     stale_worker_checks: bool = True  # rule 11: the worker's definition is compared at the pin
+    merge_twice: bool = False  # a merge starts from what the inputs held before their last change
+    merge_over_anything: bool = False  # a merge does not look at what the content was computed from
 
 
 @dataclass
@@ -71,6 +73,8 @@ class History:
     requested: set[tuple[str, int]] = field(default_factory=set)
     recorded: dict[tuple[str, int, int], tuple[object, int]] = field(default_factory=dict)
     computations: int = 0
+    merges: int = 0
+    merging: Random = field(default_factory=lambda: Random(1))  # of its own: whoever merges, the rest happens as before
     problems: list[str] = field(default_factory=list)
 
     # -- what happens outside ---------------------------------------------------------------------
@@ -206,6 +210,7 @@ class History:
         new: dict[int, Value] = {}
         parts: dict[int, Content] = {}
         walk = pin.walk()
+        repairing = self.merging.random() < 0.6
         for j in walk:
             if self.rng.random() < self.failing:
                 self.ledger.fail(held, pin, j, self.rng.choice(("check", "query")), "failed", self.now)
@@ -215,6 +220,10 @@ class History:
                 value = compute(
                     pin.table, salt, pin.start, j, starts, lambda t, p: own[p] if t == name else tables[t][p]
                 )
+                if repairing and j in own and (then := self.before(pin, j, tables)) is not None:
+                    was = compute(pin.table, salt, pin.start, j, starts, lambda t, p, then=then: then[t][p])
+                    value = merged(own[j], was, value)
+                    self.merges += 1
             except KeyError:
                 self.problems.append(f"{name}[{j}] reads a part that is not there")
                 walk.failed(j)
@@ -227,6 +236,25 @@ class History:
             if self.rng.random() < 0.1:
                 yield "computing"
         return new, parts
+
+    def before(self, pin: Pin, j: int, tables: dict[str, dict[int, Value]]) -> dict[str, dict[int, Value]] | None:
+        """What the inputs held when part j was computed, if changes since then can be merged into it."""
+        past = next((past for past in pin.past if j in past.parts), None)
+        table = pin.table
+        if table.self_references or table.optional or table.initial != table.inputs:
+            return None
+        if past is None:
+            return tables if self.rules.merge_over_anything else None
+        then = {t: self.storage[t, v.generation].at(v.version) for t, v in past.inputs.items()}
+        if self.rules.merge_twice:
+            then |= {t: self.storage[t, v.generation].at(v.version - 1) for t, v in pin.inputs.items() if v.version}
+        for t, span in required(table, pin.start, j):
+            for p in range(span.lo, span.hi + 1):
+                if p not in then[t]:
+                    return None
+                if then[t][p] != tables[t][p] and p not in past.changed[t] and not self.rules.merge_twice:
+                    self.problems.append(f"{table.name}[{j}]: nobody says that {t}[{p}] has changed")
+        return then
 
     def floor(self, name: str) -> int:
         """What arrives for an expired part is quarantined, not loaded."""

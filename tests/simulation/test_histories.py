@@ -24,12 +24,14 @@ from tests.simulation.history import Rules, run_history
 
 
 def test_every_history_ends_exact_and_minimal(seeds: range) -> None:
-    computations = 0
+    computations = merges = 0
     for seed in seeds:
         history = run_history(seed)
         assert not history.problems, f"seed {seed}: {history.problems[:3]}"
         computations += history.computations
+        merges += history.merges
     assert computations > 4 * len(seeds), "the histories do next to nothing"
+    assert merges > len(seeds), "changes are hardly ever merged"
 
 
 @pytest.mark.slow
@@ -69,6 +71,8 @@ def noticed(rules: Rules | None = None, swap: bool = True, first: int = 0) -> st
         pytest.param(Rules(adopt_as_of_now=True), 24, id="8-adoption-as-of-now"),
         pytest.param(Rules(current_fingerprint=True), 105, id="11-fingerprint-of-now"),
         pytest.param(Rules(stale_worker_checks=False), 63, id="11-old-worker"),
+        pytest.param(Rules(merge_twice=True), 3, id="merge-from-another-past"),
+        pytest.param(Rules(merge_over_anything=True), 20, id="merge-into-another-content"),
     ],
 )
 def test_a_step_that_breaks_a_rule_is_noticed(rules: Rules, first: int) -> None:

@@ -93,6 +93,13 @@ def compute(table: Table, salt: int, start: int, j: int, starts: Mapping[str, in
     return None if total == 3 else total
 
 
+def merged(old: Value, was: Value, now: Value) -> Value:
+    """What a part holds after its change was merged into it: right only if it held what the inputs gave before."""
+    given, before, after = (3 if value is None else value for value in (old, was, now))
+    found = given ^ before ^ after
+    return None if found == 3 else found
+
+
 def required(
     table: Table, start: int, j: int, starts: Mapping[str, int | None] | None = None
 ) -> list[tuple[str, Range]]:

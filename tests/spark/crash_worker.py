@@ -48,6 +48,10 @@ view: sums
 part: 1 minute
 update: SELECT g, SUM(x) AS s, COUNT(*) AS n FROM m[j] GROUP BY g
 ---
+view: counted
+part: 1 minute
+update: SELECT g, COUNT(*) AS n, SUM(x) AS s, COUNT(x) AS c FROM m[j] GROUP BY g
+---
 view: seen
 part: 1 minute
 update: SELECT DISTINCT g FROM m[j-1..j]

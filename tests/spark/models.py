@@ -288,4 +288,25 @@ update: |
     return [Model("matched", text, lambda j: [("m", j, j), ("n", j, j), ("d", 0, 0)], rows)]
 
 
-TEMPLATES = [total, window, diamond, lengths, band, dimension, newest, sliding, pattern, matched]
+def counted(k: int) -> list[Model]:
+    """Groups of which everything is shown that merging needs, by a name that rows themselves do not have."""
+
+    def rows(j: int, get: Get, first: bool) -> list[Row]:
+        names = {r["g"]: r["name"] for r in get("d", 0, 0)}
+        known = [{**r, "name": names[r["g"]]} for r in get("m", j - 1, j) if r["g"] in names and r["u"] % (k + 1)]
+        return [
+            {"name": name, "n": len(r), "s": add(xs(r)), "c": sum(x is not None for x in xs(r)), "top": top(xs(r))}
+            for name, r in groups(known, "name").items()
+        ]
+
+    text = f"""
+view: counted
+part: 1 minute
+update: |
+  SELECT d.name, COUNT(*) AS n, SUM(m.x) AS s, COUNT(m.x) AS c, MAX(m.x) AS top
+  FROM m[j-1..j] m JOIN d ON d.g = m.g WHERE m.u % {k + 1} <> 0 GROUP BY d.name
+"""
+    return [Model("counted", text, lambda j: [("m", j - 1, j), ("d", 0, 0)], rows)]
+
+
+TEMPLATES = [total, window, diamond, lengths, band, dimension, newest, sliding, pattern, matched, counted]

@@ -42,6 +42,8 @@ def expected(table: str, source: dict[int, list[tuple[str, int]]]) -> dict[int, 
         total.update({g: sum(xs) for g, xs in groups.items()})
         if table == "sums":
             found[p] = Counter((g, sum(xs), len(xs)) for g, xs in groups.items())
+        elif table == "counted":
+            found[p] = Counter((g, len(xs), sum(xs), len(xs)) for g, xs in groups.items())
         elif table == "total":
             found[p] = Counter(total.items())
         elif p - 1 in source:
@@ -86,6 +88,9 @@ KILLS = [
     Case("unchanged", "sums", "noted", 2, repair="keys"),
     *(Case("late", "sums", point, repair="keys") for point in ("staged", "ready", "written")),
     *(Case("unchanged", "seen", point, repair="keys") for point in ("discarding", "committed", "recorded")),
+    # Repaired by merging: whoever goes on must not merge a second time.
+    *(Case("unchanged", "counted", point, repair="merge") for point in ("pinned", *LATER, *INSIDE, "recording")),
+    *(Case("late", "counted", point, repair="merge") for point in ("staged", "ready", "written")),
 ]
 ZOMBIES = [
     *(Case("late", "sums", point, kind="stop") for point in ("leased", "pinned", "staged", "ready", "committed")),
@@ -94,6 +99,7 @@ ZOMBIES = [
     Case("unchanged", "seen", "committed", kind="stop"),
     Case("late", "total", "recorded", kind="stop"),
     *(Case("unchanged", "sums", point, kind="stop", repair="keys") for point in ("pinned", "ready", "committed")),
+    *(Case("unchanged", "counted", point, kind="stop", repair="merge") for point in ("pinned", "ready", "committed")),
 ]
 
 
@@ -174,9 +180,11 @@ def test_killed_at_any_point(worker: Worker, case: Case) -> None:
     else:
         assert computed != set()
     # Every part changed as often as its content did, however often it was computed.
-    changes = {"first": {}, "late": {"sums": [1], "total": [1, 2]}, "unchanged": {"sums": [2]}}[case.begin].get(
-        case.table, []
-    )
+    changes = {
+        "first": {},
+        "late": {"sums": [1], "counted": [1], "total": [1, 2]},
+        "unchanged": {"sums": [2], "counted": [2]},
+    }[case.begin].get(case.table, [])
     assert answer["revisions"] == {str(p): 1 + (p in changes) for p in expected(case.table, SOURCES[case.begin])}
 
 

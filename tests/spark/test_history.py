@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
 
+from partwise.choose import repair
 from partwise.ledger.read.born import versions
 from partwise.parts import Range
 from partwise.settings import Batch
+from spark_jobs.step.run_step import Report
 from spark_jobs.verify.verify import verify
 
 from .landed import Landing
@@ -98,6 +102,7 @@ class History:
         self.space = Workspace(spark, at, self.text())
         self.verifying = seed % 3 == 0
         self.counter = 0
+        self.repairs: Counter[str] = Counter()
         self.log: list[str] = []
 
     def models(self) -> list[Model]:
@@ -183,19 +188,27 @@ class History:
 
     def run(self) -> None:
         # Whatever repairs stale parts, and whoever shares a job, their content is the same.
-        way = self.rng.choice([None, "recompute", "keys", "keys", "merge"])
+        way = self.rng.choice(["auto", "auto", "recompute", "keys", "keys", "merge"])
         batch = Batch(views=self.rng.choice([1, 2, 20]))
         self.log.append(f"repair by {way}, {batch.views} tables in a job")
+        # By the rule for costs these parts are small, and are computed again: here it chooses as if their rows were many.
+        with patch.multiple(repair, AUTOMATIC=True, FIXED={"recompute": 10**8, "keys": 0, "merge": 0}, MOST_CHANGED=10):
+            self._run(way, batch)
+
+    def _run(self, way: str, batch: Batch) -> None:
         if self.rng.random() < 0.4:
             try:
-                self.space.run(passed=self.crash(), repair_by=way, batch=batch)
+                self.count(self.space.run(passed=self.crash(), repair_by=way, batch=batch))
             except Crash:
                 if self.rng.random() < 0.5:
                     return  # the next arrivals come before anybody tries again
             self.space.load()
-        self.space.run(repair_by=way, batch=batch)
+        self.count(self.space.run(repair_by=way, batch=batch))
         self.world.settle()
         self.compare()
+
+    def count(self, reports: list[Report]) -> None:
+        self.repairs.update(report.repair.by for report in reports if report.repair is not None)
 
     # -- what must hold
 
@@ -291,6 +304,18 @@ def test_history(spark: SparkSession, tmp_path: Path, history: int) -> None:
     except BaseException as why:
         why.add_note("\n".join([f"history {history}", found.text(), *found.log]))
         raise
+    USED.update(found.repairs)
+
+
+#: How often parts were repaired in each way, in all histories of this run.
+USED: Counter[str] = Counter()
+
+
+def test_every_kind_of_repair_was_used() -> None:
+    """Else the histories above would prove nothing of it."""
+    if sum(USED.values()) < 30:
+        pytest.skip("too few histories ran in this process")
+    assert min(USED[by] for by in ("recompute", "keys", "merge")) > 0, USED
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

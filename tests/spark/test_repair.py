@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from partwise import storage
+from spark_jobs.step import keys, stage
 from spark_jobs.step.run_step import Report
 from spark_jobs.verify.verify import verify
 
@@ -124,6 +125,46 @@ def test_only_files_with_touched_keys_are_written_again(spark: SparkSession, tmp
     assert report.repair is not None
     assert report.repair.rows_copied == 0, "the key has a file of its own"
     assert before < files()
+    assert verify(space.engine).different == ()
+
+
+def test_large_parts_are_cut_by_key_and_only_touched_files_are_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that hold no touched key are not even opened, and of the part no more is copied than the one that does."""
+    monkeypatch.setattr(stage, "ROWS_PER_CUT", 20)
+    monkeypatch.setitem(VIEWS, "many", "SELECT k, COUNT(*) AS n, SUM(x) AS s FROM m[j] GROUP BY k")
+    rng = random.Random(1)
+    space = Workspace(spark, tmp_path / "w", definitions("many"), repair_by="keys", small_rows=0)
+    rows = [row(BASE, rng, k=f"{n % 100:03d}") for n in range(300)]
+    space.replace("m", {BASE: rows})
+    space.run()
+
+    def handle() -> storage.Handle:
+        current = space.ledger.current("many")
+        return storage.open_at(space.engine.path("many", current.generation), current.version)
+
+    before = handle()
+    assert before.keys == ("k",)
+    assert len(before.files) >= 5
+    holding = {file.path for file in before.files if file.may_have("k", {"042"})}
+    opened: set[str] = set()
+    read = keys._read
+
+    def reading(given: storage.Handle, file: storage.File, *rest: Any) -> Any:
+        opened.update({file.path} if given.path == before.path else ())
+        return read(given, file, *rest)
+
+    monkeypatch.setattr(keys, "_read", reading)
+    space.replace("m", {BASE: [*rows, row(BASE, rng, k="042")]})
+    (report,) = space.run()
+    assert report.repair is not None
+    assert (report.repair.by, report.repair.keys) == ("keys", 1)
+    assert opened <= holding
+    assert len(holding) < len(before.files)
+    assert report.repair.rows_copied < 20
+    gone = {file.path for file in before.files} - {file.path for file in handle().files}
+    assert len(gone) == 1
     assert verify(space.engine).different == ()
 
 

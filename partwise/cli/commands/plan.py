@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,10 +11,14 @@ from partwise.cli.open_workspace import definitions_of, snapshot_of, table_of, w
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.views.next_part import next_json
 from partwise.cli.views.planned import Planned, planned
+from partwise.cli.views.repair_choice import of_steps
 from partwise.cli.views.show import as_json, heading, moment_json, moment_text, plural, say, table
 from partwise.parts import FOREVER, Range, part_text, range_text
 from partwise.plan.model import Blocked, Step
 from partwise.plan.next import next_text, parts_text
+
+if TYPE_CHECKING:
+    from partwise.choose.repair import RepairDecision
 
 
 def command(
@@ -35,20 +40,28 @@ def command(
     with snapshot_of(where, definitions) as snapshot:
         names = [table_of(snapshot.graph, definitions, name, "view").name for name in views or []]
         found = planned(snapshot, names or None, where.settings.timezone)
+        repairs = of_steps(snapshot, definitions, (*found.plan.steps, *found.plan.manual))
         if json:
-            as_json(_as_json(found))
+            as_json(_as_json(found, repairs))
         else:
-            _show(found)
+            _show(found, repairs)
 
 
-def _as_json(found: Planned) -> dict[str, Any]:
+def _as_json(found: Planned, repairs: Mapping[str, RepairDecision]) -> dict[str, Any]:
     graph = found.graph
 
     def parts(name: str, span: Range) -> list[str]:
         return [part_text(p, graph[name].length) for p in range(span.lo, span.hi + 1)]
 
     def step(item: Step) -> dict[str, Any]:
-        return {"table": item.table, "parts": parts(item.table, item.parts), "kind": item.kind, "reason": item.reason}
+        chosen = repairs.get(item.table) if item.kind == "stale" else None
+        return {
+            "table": item.table,
+            "parts": parts(item.table, item.parts),
+            "kind": item.kind,
+            "reason": item.reason,
+            "repair": None if chosen is None else {"by": chosen.by, "why": chosen.why},
+        }
 
     return {
         "steps": [step(item) for item in found.plan.steps],
@@ -93,13 +106,16 @@ def _span(found: Planned, name: str, span: Range) -> str:
     return name if table.kind == "dimension" else range_text(span, table.length)
 
 
-def _show(found: Planned) -> None:
+def _show(found: Planned, repairs: Mapping[str, RepairDecision]) -> None:
     graph, plan = found.graph, found.plan
     if found.changes:
         say(_definitions(found), "dim")
     if plan.steps:
         heading(f"To do now: {plural(len(plan.steps), 'step')}, {plural(_count(plan.steps), 'part')}")
         _steps(found, plan.steps)
+        for name, chosen in repairs.items():
+            if chosen.by != "recompute":
+                say(f"  {name}: a late row is repaired by {chosen.by}, {chosen.why}.", "dim")
     else:
         say("Nothing to do now.")
     if found.follows or plan.later:

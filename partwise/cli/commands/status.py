@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partwise.choose.outcomes import score
 from partwise.cli.open_workspace import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.stop import wrong_use
@@ -117,6 +119,8 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
         say(line, "yellow")
     for note in (*_notes(everything), *low_coverage(snapshot)):
         say(note, "yellow")
+    for line in _scores(shown):
+        say(line, "dim")
     if hidden := len(everything) - len(shown):
         say(f"{plural(hidden, 'generated helper')} not shown; --helpers shows them.", "dim")
 
@@ -178,6 +182,7 @@ def _table_json(row: TableStatus) -> dict[str, object]:
         "frozen_hits": row.frozen_hits,
         "expired": row.expired,
         "mixed": row.mixed,
+        "repairs": asdict(score(row.repairs)) if row.repairs else None,
     }
 
 
@@ -192,6 +197,20 @@ def _refresh_json(row: TableStatus) -> dict[str, object] | None:
         "last": None if known is None else moment_json(known.fired_at),
         "why": None if known is None else known.why or None,
     }
+
+
+def _scores(rows: list[TableStatus]) -> list[str]:
+    """How choices of a repair turned out."""
+    lines = []
+    for row in rows:
+        if not row.repairs:
+            continue
+        found = score(row.repairs)
+        line = f"{row.table.name}: {plural(found.repairs, 'repair')} of large parts, {found.close} foreseen within a factor of two"
+        if found.judged:
+            line += f"; of {found.judged} where other repairs were measured, {found.right} took least"
+        lines.append(f"{line}.")
+    return lines
 
 
 def _notes(rows: list[TableStatus]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from partwise.cli.views.explained_state import ExplainedState, explained_state
+from partwise.cli.views.repair_choice import one_late_row
 from partwise.compile.program import CompiledView, Program, Runnable, Sampled
 from partwise.definitions import View
 from partwise.parts import FOREVER, Parts, lasting, part_text
@@ -71,7 +72,8 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             updates = _updates(program, each) if each == served else None
             item = _explain(snapshot, view, part, now, answer if each == served else None, updates)
             relation = relations.of(view)
-            chosen = _repair(snapshot, view, relation, item.example)
+            decision = one_late_row(snapshot, view, relation, item.example)
+            chosen = "" if decision is None else f"{decision.by}: {decision.why}"
             compiled = program.views.get(each)
             sampled = compiled.sampled if compiled is not None else None
             own = tuple(n for n in names if n != served) if each == served else ()
@@ -80,20 +82,6 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             item = replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own, state=kept)
             found.append(item)
     return found
-
-
-def _repair(snapshot: Snapshot, view: Runnable, relation: Relation, part: int) -> str:
-    from partwise.choose.repair import foreseen
-    from partwise.ledger.records.strategies import usual_rows
-
-    def usual(name: str) -> int | None:
-        table = next((t for t in snapshot.graph.tables if t.lower() == name.lower()), name)
-        return usual_rows(snapshot.r, table)
-
-    if relation.begins:
-        return ""
-    found = foreseen(relation, usual, view.name, part, view.written.repair_by)
-    return "" if found is None else f"{found.by}: {found.why}"
 
 
 def _relations(program: Program) -> Relations:

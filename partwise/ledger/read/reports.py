@@ -14,6 +14,7 @@ from partwise.ledger.database import Reading
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records.files import quarantine_counts
 from partwise.ledger.records.mixtures import mixed_counts, mixtures
+from partwise.ledger.records.repairs import MeasuredRepair, all_outcomes
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import arrival, catalog, failure, have, open_part, part, revision
 from partwise.parts import FOREVER, Parts
@@ -90,6 +91,7 @@ class TableStatus:
     could_start: int | None  # a view: the earlier first part that its inputs would allow by now
     lag: Lag | None = None  # of views with `freshness`: what is due for them, and by when
     could_go_on: int | None = None  # a view that began far before the rows and cannot get to them: where they are
+    repairs: tuple[MeasuredRepair, ...] = ()  # of large parts: what was chosen, foreseen and measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
     failed = failed_counts(r)
     known = {row.table: row for row in r.on.execute(_CATALOG)}
     late = {row[0]: int(row[1]) for row in r.on.execute(_LATE)}
-    blends = mixed_counts(r)
+    blends, repaired = mixed_counts(r), all_outcomes(r)
     late_views = lags(snapshot.graph, snapshot.looks)
     aside = {name: sum(counts.values()) for name, counts in quarantine_counts(r).items()}
     found = []
@@ -173,6 +175,7 @@ def tables(snapshot: Snapshot) -> list[TableStatus]:
                 could_start=_could_start(snapshot, table),
                 lag=late_views.get(name),
                 could_go_on=could_go_on(snapshot, table),
+                repairs=tuple(repaired.get(name, ())),
             )
         )
     return found

@@ -131,6 +131,16 @@ class Entry:
     open: Mapping[int, Content] = field(default_factory=dict)  # source parts with rows that are not closed yet
     delivery: Delivery | None = None  # which files brought the rows of a source
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)  # inputs that were not up to date at the pin
+    base: int | None = None  # changes were merged into what this version holds; None: contents stand by themselves
+
+    def follows(self, version: int) -> bool:
+        """Whether it is right as this version: what was merged into another content than the one before is not."""
+        return self.base is None or self.base == version - 1
+
+    def refused(self) -> Entry:
+        """What the ledger makes of it then: its parts hold nobody knows what, and are computed again."""
+        unknown = {p: Content(content.rows, "unknown") for p, content in self.parts.items()}
+        return replace(self, fingerprint="", parts=unknown, base=None)
 
     def to_json(self) -> dict[str, Any]:
         raw: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields_of(self)}

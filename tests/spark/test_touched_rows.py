@@ -1,0 +1,52 @@
+"""Which rows have a touched key, as found without Spark: compared with a plain loop."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+
+from partwise.parts import Parts
+from spark_jobs.step.keys import AnyOf, TouchedKeys, _mask, _may_match
+from spark_jobs.step.patch import Repaired
+
+DOMAIN: dict[str, list[Any]] = {"k": ["a", "b", "ü", None], "g": [1, 2, -3, None], "b": [True, False, None]}
+SCHEMA = pa.schema([("part", pa.int64()), ("k", pa.string()), ("g", pa.int32()), ("b", pa.bool_())])
+
+
+def some_keys(rng: random.Random) -> AnyOf:
+    sets = []
+    for _ in range(rng.randint(0, 2)):
+        columns = tuple(rng.sample(list(DOMAIN), rng.randint(1, 3)))
+        values = {
+            tuple(rng.choice([*DOMAIN[c], *({"k": ["c"], "g": [7]}.get(c, []))]) for c in columns)
+            for _ in range(rng.randint(0, 4))
+        }
+        sets.append(TouchedKeys(columns, (), tuple(values)))
+    return AnyOf(None, tuple(sets))  # type: ignore[arg-type]
+
+
+def test_touched_rows_are_those_with_one_of_the_keys() -> None:
+    rng = random.Random(3)
+    for _ in range(300):
+        rows = [
+            {"part": rng.randint(1, 4)} | {c: rng.choice(v) for c, v in DOMAIN.items()}
+            for _ in range(rng.randint(0, 30))
+        ]
+        keys, parts = some_keys(rng), Parts.single(*rng.sample([1, 2, 3, 4], rng.randint(1, 3)))
+        table = pa.Table.from_pylist(rows, schema=SCHEMA)
+        expected = [
+            row["part"] in parts and any(tuple(row[c] for c in s.columns) in s.values for s in keys.sets)
+            for row in rows
+        ]
+        assert list(_mask(table, parts, keys)) == expected
+        # What is skipped by statistics has none of them.
+        assert int(_mask(table.filter(_may_match(parts, keys)), parts, keys).sum()) == sum(expected)
+
+
+def test_what_is_said_of_a_repair() -> None:
+    assert Repaired("recompute", 0, 0, 0).text() == "", "small parts always are"
+    assert Repaired("recompute", 0, 0, 0, 2.04).text() == "recomputed, 2.0 s foreseen"
+    assert Repaired("keys", 1, 0, 0).text() == "repaired by keys (1 key)"
+    assert Repaired("merge", 2000, 0, 0, 1.25).text() == "repaired by merge (2,000 keys, 1.2 s foreseen)"
