@@ -1,6 +1,6 @@
-"""`python s3_server.py`: moto's S3 server behind a layer that writes down every request and can spoil some.
+"""`python s3_server.py [PORT] [URL]`: an S3 server behind a layer that writes down every request and can spoil some.
 
-It prints its port. A process of its own: delta-rs keeps Python's lock in some calls, which would stop a server in the
+The server is moto's, in this process, or the one at the URL. It prints its port. A process of its own: delta-rs keeps Python's lock in some calls, which would stop a server in the
 same process. Under `/-/` it takes orders: GET /-/log, DELETE /-/log, PUT /-/faults with a list of
 
     {"match": regular expression for "METHOD /bucket/key?query", "do": ..., "times": 1}
@@ -16,6 +16,7 @@ same process. Under `/-/` it takes orders: GET /-/log, DELETE /-/log, PUT /-/fau
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import re
@@ -25,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -98,6 +100,40 @@ def _cut(environ: dict[str, Any]) -> Iterable[bytes]:
     raise ConnectionAbortedError
 
 
+class Forwarding:
+    """Passes requests on as they came, so that their signatures stay right."""
+
+    def __init__(self, url: str) -> None:
+        self.host, self.local = urlsplit(url).netloc, threading.local()
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        method, target = environ["REQUEST_METHOD"], environ["REQUEST_URI"]
+        headers = {n[5:].replace("_", "-"): v for n, v in environ.items() if n.startswith("HTTP_")} | {
+            name.replace("_", "-"): environ[name] for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if environ.get(name)
+        }
+        kept = {n: v for n, v in headers.items() if n.lower() not in ("connection", "expect", "te", "upgrade")}
+        found = self._asked(method, target, body, kept)
+        content = found.read()
+        told = [(n, v) for n, v in found.getheaders() if n.lower() not in ("connection", "transfer-encoding", "date")]
+        start(f"{found.status} {found.reason}", told)
+        return [content] if content else []
+
+    def _asked(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> http.client.HTTPResponse:
+        """Over the connection of this thread, which the server may have closed."""
+        for fresh in (False, True):
+            if fresh or not hasattr(self.local, "connection"):
+                self.local.connection = http.client.HTTPConnection(self.host, timeout=60)
+            try:
+                self.local.connection.request(method, target, body, headers)
+                answer: http.client.HTTPResponse = self.local.connection.getresponse()
+                return answer
+            except (http.client.HTTPException, ConnectionError):
+                if fresh:
+                    raise
+        raise AssertionError
+
+
 class Quiet(WSGIRequestHandler):
     protocol_version = "HTTP/1.1"  # connections are kept, as those of real stores
 
@@ -106,7 +142,8 @@ class Quiet(WSGIRequestHandler):
 
 
 if __name__ == "__main__":
-    layer = Spoiling(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 0, layer, True, request_handler=Quiet)
+    port, there = [*sys.argv[1:], "0", ""][:2] if len(sys.argv) > 1 else ["0", ""]
+    layer = Spoiling(Forwarding(there) if there else DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", int(port), layer, True, request_handler=Quiet)
     print(server.server_port, flush=True)
     server.serve_forever()

@@ -81,13 +81,16 @@ def test_expired_keys_are_named_and_renewed_ones_go_on(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
 
-    def key(id: str) -> None:
-        profile.write_text(f"[default]\naws_access_key_id = {id}\naws_secret_access_key = s\naws_session_token = t\n")
+    def renew() -> str:
+        """Keys that a role gives for a while."""
+        given = lake.server.temporary_keys()
+        profile.write_text("[default]\n" + "".join(f"{name} = {value}\n" for name, value in given.items()))
+        return given["aws_access_key_id"]
 
-    key("old")
+    old = renew()
     handle = storage.open_at(path)
     files = stage(handle, "a", [(1, "a", 1.0)])
-    lake.server.faults({"match": ".", "do": "expire", "key": "old"})
+    lake.server.faults({"match": ".", "do": "expire", "key": old})
     for refused in (
         lambda: storage.commit(handle, files, (), {}),
         lambda: storage.open_at(path),
@@ -98,7 +101,7 @@ def test_expired_keys_are_named_and_renewed_ones_go_on(
     ):
         with pytest.raises(storage.StoreProblem, match="the keys have expired; renew them"):
             refused()
-    key("new")
+    renew()
     again = storage.open_at(path)
     assert again.version == 0
     assert storage.commit(again, storage.staged(path, "a"), (), {}) == 1
