@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,9 @@ from partwise.ledger.records.files import files_of
 from partwise.ledger.runs import existing
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.ledger.write.rebuilding import lost_parts
+from partwise.object_store import is_remote
 from partwise.parts import Parts, range_text
+from partwise.storage.files import folder
 from partwise.tables import Table
 from partwise.workspace import Workspace
 
@@ -55,7 +58,8 @@ def preview(ledger: Ledger, workspace: Workspace, definitions: Program, table: T
             return Preview(table.name, table.kind, there.count)
         loaded = [f for f in taken.values() if f.state == "loaded"]
         current = loaded if table.kind == "source" else sorted(loaded, key=lambda f: f.id)[-1:]
-        gone = [f for f in current if not _there(workspace, f.name, f.size)]
+        sizes = file_sizes(workspace, [f.name for f in current])
+        gone = [f for f in current if sizes.get(f.name) != f.size]
         said = [f"{f.name}{_span(table, f.lo, f.hi)}: it is no longer in landing, or another file by now" for f in gone]
         return Preview(table.name, table.kind, there.count, files=len(current) - len(gone), gone=said)
     old = Parts() if floor is None else there.within(-(2**62), floor - 1)
@@ -65,9 +69,22 @@ def preview(ledger: Ledger, workspace: Workspace, definitions: Program, table: T
     return Preview(table.name, table.kind, (there - old).count, gone=said)
 
 
-def _there(workspace: Workspace, name: str, size: int) -> bool:
-    path = name if os.path.isabs(name) else os.path.join(workspace.folder.absolute(), name)
-    return os.path.isfile(path) and os.path.getsize(path) == size
+def file_sizes(workspace: Workspace, names: Iterable[str]) -> dict[str, int]:
+    """Of the files that are there. Each folder of a store is listed once."""
+    found: dict[str, int] = {}
+    listed: dict[str, dict[str, int]] = {}
+    for name in names:
+        if is_remote(name):
+            above, _, base = name.rpartition("/")
+            if above not in listed:
+                listed[above] = {each.name: each.size for each in folder(above).listing("") if not each.folder}
+            size = listed[above].get(base)
+        else:
+            path = name if os.path.isabs(name) else os.path.join(workspace.folder.absolute(), name)
+            size = os.path.getsize(path) if os.path.isfile(path) else None
+        if size is not None:
+            found[name] = size
+    return found
 
 
 def _span(table: Table, lo: int | None, hi: int | None) -> str:

@@ -255,7 +255,7 @@ def _checked(settings: Settings, where: str) -> Settings:
     if settings.spark.engine not in (None, "connect", "submit"):
         raise BadSetting(f"{where}: spark.engine is {settings.spark.engine!r}; write connect or submit")
     for name in ("warehouse", "landing"):
-        if wrong := wrong_url(getattr(settings, name)):
+        if wrong := wrong_url(getattr(settings, name), tables=name == "warehouse"):
             raise BadSetting(f"{where}: {name} is {getattr(settings, name)!r}; {wrong}")
     if settings.store.endpoint and (wrong := wrong_endpoint(settings.store.endpoint)):
         raise BadSetting(f"{where}: store.endpoint is {settings.store.endpoint!r}; {wrong}")

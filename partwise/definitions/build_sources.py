@@ -146,7 +146,7 @@ def _where_from(
         yield report(node.get("files") or head, "wrong-value", "files is empty", "for example landing/m/*.csv")
     if document.delta is not None and not document.delta.strip():
         yield report(node.get("delta") or head, "wrong-value", "delta is empty", "give the path of a Delta table")
-    elif document.delta is not None and (wrong := wrong_url(document.delta.strip())):
+    elif document.delta is not None and (wrong := wrong_url(document.delta.strip(), tables=True)):
         yield report(node.get("delta") or head, "wrong-value", f"{shown(document.delta)} cannot be reached", wrong)
 
 

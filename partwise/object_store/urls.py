@@ -33,8 +33,11 @@ def bucket_of(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def wrong_url(url: str) -> str | None:
-    """What is wrong with the URL of a folder, as the end of a sentence; None for one that can be used."""
+def wrong_url(url: str, tables: bool = False) -> str | None:
+    """What is wrong with the URL of a folder, as the end of a sentence; None for one that can be used.
+
+    `tables`: it holds some. Libraries do not agree on what a percent sign in their URLs means.
+    """
     scheme = next((known for known in _HADOOP if url.startswith(known)), None)
     if scheme:
         return f"write s3:// instead of {scheme}, for example {SCHEME}{url.removeprefix(scheme)}"
@@ -49,6 +52,8 @@ def wrong_url(url: str) -> str | None:
         return (
             f"keys and options do not belong into the URL; write {SCHEME}{found.netloc.rpartition('@')[2]}{found.path}"
         )
+    if tables and "%" in url:
+        return "names with % cannot be used for tables; write letters as they are (a space as a space)"
     return None
 
 

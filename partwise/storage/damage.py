@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from partwise.storage.errors import StorageError
-from partwise.storage.files import folder
+from partwise.storage.files import Folder, folder
 from partwise.storage.table import open_at
 
 
@@ -32,13 +33,18 @@ def damage(path: str, version: int, most: int | None = None) -> Damage | None:
         return Damage(log=str(why))
     if most is not None and len(files) > most:
         return None
-    root = folder(path)
+    gone = missing(folder(path), [file.path for file in files])
+    return Damage(files=tuple(sorted(gone)), of=len(files)) if gone else None
+
+
+def missing(root: Folder, paths: Iterable[str]) -> list[str]:
+    """Those of these files that are not there. Each folder is listed once."""
     there: dict[str, set[str]] = {}
     gone = []
-    for file in files:
-        under, _, name = file.path.rpartition("/")
+    for path in paths:
+        under, _, name = path.rpartition("/")
         if under not in there:
             there[under] = {entry.name for entry in root.listing(under)}
         if name not in there[under]:
-            gone.append(file.path)
-    return Damage(files=tuple(sorted(gone)), of=len(files)) if gone else None
+            gone.append(path)
+    return gone

@@ -43,7 +43,7 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
         let_go(work, taking.let_go, Parts.single(DIMENSION_PART))
         return Ingested(work.name, refused=taking.refused)
     number, found, _ = chosen[0]
-    with linked(work.workspace, work.name, work.batch, chosen) as links:
+    with linked(work.workspace, work.name, work.batch, chosen, work.sees_disk) as links:
         files, seen = stage_all(work, links, {number: found}, Bounds())
         work.engine.passed("staged")
         unchanged([found])

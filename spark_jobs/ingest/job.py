@@ -16,12 +16,14 @@ from partwise.ledger.read.pin import DefinitionChanged
 from partwise.ledger.schema import part
 from partwise.ledger.write.commit import Content
 from partwise.ledger.write.leases import Lease
+from partwise.object_store import is_s3
 from partwise.storage import Handle
 from partwise.workspace import Workspace
 from spark_jobs.engine import Engine
 from spark_jobs.ingest.files.rows import NO_CONTENT, Shape
 from spark_jobs.ingest.state import SourceState, read_state
 from spark_jobs.step import read, small
+from spark_jobs.step.copies import runs_here
 from spark_jobs.step.digest import digests, row_count
 from spark_jobs.step.stage import stage
 
@@ -46,6 +48,10 @@ class Job:
     @property
     def fingerprint(self) -> str:
         return self.engine.definitions.graph()[self.name].fingerprint
+
+    def sees_disk(self) -> bool:
+        """Whether Spark reads what is on the disk of this machine. Tables in a folder are on a disk that all share."""
+        return not is_s3(self.workspace.warehouse) or runs_here(self.engine.spark)
 
     def contents(self, parts: Iterable[int]) -> dict[int, Content]:
         """What these parts hold, as far as they hold anything, open ones too."""

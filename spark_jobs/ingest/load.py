@@ -102,7 +102,7 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
             warned=dict(published.warned),
         )
     state, ids = work.state, {number: found for number, found, _ in taking.files}
-    with linked(work.workspace, work.name, work.batch, taking.files) as links:
+    with linked(work.workspace, work.name, work.batch, taking.files, work.sees_disk) as links:
         limits = limits_of(work, source, links, ids)
         placed = place(work, links, ids, limits)
         work.engine.passed("staged")

@@ -47,3 +47,8 @@ def _same_interrupt() -> Iterator[None]:
 
 def late(start: Callable[[], SparkSession]) -> SparkSession:
     return cast("SparkSession", LateSession(start))
+
+
+def started(spark: SparkSession) -> SparkSession:
+    """The session that a late one stands in for, started now if it is not yet; any other session as it is."""
+    return spark._started() if isinstance(spark, LateSession) else spark

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from partwise.object_store import is_s3
 from partwise.storage import File, Handle
 from partwise.storage.remote import Bucket
+from spark_jobs.session.late import started
 
 #: Bytes. Larger files are read where they are: most of them is skipped.
 SMALL = 8 << 20
@@ -88,6 +89,7 @@ def copies_for(spark: SparkSession, handle: Handle) -> Copies | None:
 
 def runs_here(spark: SparkSession) -> bool:
     """Whether the driver is its own cluster and sees the disk of this machine as this user does."""
+    spark = started(spark)
     if spark not in _here:
         local = (spark.conf.get("spark.master", "") or "").startswith("local")
         _here[spark] = local and (not type(spark).__module__.startswith("pyspark.sql.connect") or _sees_our_disk(spark))

@@ -91,13 +91,15 @@ def test_other_content_has_another_look_even_in_the_same_second(lake: Lake, plac
 
 def test_an_upload_in_pieces_shows_when_it_is_whole(lake: Lake, place: Workspace) -> None:
     """Started, one piece in, never ended: nobody may see it. Young objects are not looked at twice."""
-    server, path = lake.server, f"/{lake.url.removeprefix('s3://')}/landing/orders/big.csv"
-    answer = server._order("POST", f"{path}?uploads").decode()
-    upload = answer.partition("<UploadId>")[2].partition("</UploadId>")[0]
-    server._order("PUT", f"{path}?partNumber=1&uploadId={upload}", b"a,b\n1,2\n")
+    client, bucket, name = lake.server.client(), lake.url.removeprefix("s3://"), "landing/orders/big.csv"
+    upload = client.create_multipart_upload(Bucket=bucket, Key=name)["UploadId"]
+    piece = {"Bucket": bucket, "Key": name, "UploadId": upload}
+    part = client.upload_part(**piece, PartNumber=1, Body=b"a,b\n1,2\n")
     found = listing(place, ("landing/orders/*.csv",))
     assert not any(url.endswith("big.csv") for url in found)
     assert settled(found, look(found), settle=60) == frozenset()
+    client.complete_multipart_upload(**piece, MultipartUpload={"Parts": [{"ETag": part["ETag"], "PartNumber": 1}]})
+    assert any(url.endswith("big.csv") for url in listing(place, ("landing/orders/*.csv",)))
 
 
 def test_a_file_is_looked_into_through_a_copy_that_goes(lake: Lake, place: Workspace) -> None:
@@ -130,6 +132,34 @@ def test_spark_reads_copies_beside_the_tables_under_plain_names(lake: Lake, plac
         assert links.paths[7][1] == f"{lake.url}/warehouse/_ingest/orders/b1/0/7.csv"
         assert lake.bucket().get("warehouse/_ingest/orders/b1/0/7.csv") == b"orders/a[1].csv"
     assert lake.names("warehouse") == []
+
+
+def test_files_of_this_disk_reach_executors_that_do_not_see_it(lake: Lake, tmp_path: Path) -> None:
+    here = Workspace(tmp_path, Settings(warehouse=f"{lake.url}/warehouse"))
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing/a[1].csv").write_text("x\n1\n")
+    [(name, path)] = listing(here, ("landing/*.csv",)).items()
+    found = look_into(path, look({name: path})[name])
+    layout = Layout("csv", found.layout)
+    with linked(here, "orders", "b1", [(7, found, layout)], lambda: False) as links:
+        assert links.paths[7][1] == f"{lake.url}/warehouse/_ingest/orders/b1/0/7.csv"
+        assert lake.bucket().get("warehouse/_ingest/orders/b1/0/7.csv") == b"x\n1\n"
+    assert lake.names() == []
+    with linked(here, "orders", "b1", [(7, found, layout)]) as links:
+        assert Path(links.paths[7][1]).read_bytes() == b"x\n1\n"
+    assert lake.names() == []
+
+
+def test_files_to_make_a_source_of_again_are_looked_for_in_the_store(lake: Lake, place: Workspace) -> None:
+    """With one listing a folder."""
+    from partwise.rebuild import file_sizes
+
+    (place.folder / "local.csv").write_text("x")
+    names = [f"{lake.url}/landing/{name}" for name in ("orders/x.json", "orders/gone.csv", "orders/a[1].csv")]
+    lake.server.forget()
+    found = file_sizes(place, [*names, "local.csv", "nothing.csv"])
+    assert found == {names[0]: 13, names[2]: 15, "local.csv": 1}
+    assert len(lake.server.requests()) == 1
 
 
 def test_other_stores_are_refused_with_what_to_do(place: Workspace) -> None:

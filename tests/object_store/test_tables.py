@@ -34,6 +34,16 @@ def test_a_table_is_made_once_and_read_back(lake: Lake, path: str) -> None:
         storage.open_at(f"{lake.url}/warehouse/other")
 
 
+@pytest.mark.parametrize("name", ["my tables", "ü+&x", "a=1"])
+def test_folders_may_have_any_name(lake: Lake, name: str) -> None:
+    path = storage.create(f"{lake.url}/{name}/t", SCHEMA).path
+    write(path, "a", (1, "a", 1.0))
+    write(path, "b", (2, "b", 1.0))
+    storage.checkpoint(path)
+    assert rows(path) == [(1, "a", 1.0), (2, "b", 1.0)]
+    assert lake.names() == lake.names(name)
+
+
 def test_the_second_of_two_writers_is_told(path: str) -> None:
     first, second = storage.open_at(path), storage.open_at(path)
     storage.commit(first, stage(first, "a", [(1, "a", 1.0)]), (), {})

@@ -3,13 +3,14 @@
 `[`, `{`, `*`, `?`, `%`, `#` and `:` in a name mean something to Spark, and one `:` breaks a whole folder. A link
 named after the file's id has none of them; the id of each row's file is then the name it was read from.
 
-Objects of a store are copied inside the store, beside the tables: executors need to share nothing else.
+Objects of a store are copied inside the store, beside the tables, and so are files of this disk where executors do not
+see it: they need to share nothing but the store.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,24 +36,34 @@ class LinkedFiles:
 
 @contextmanager
 def linked(
-    workspace: Workspace, table: str, batch: str, files: Iterable[tuple[int, FoundFile, Layout]]
+    workspace: Workspace,
+    table: str,
+    batch: str,
+    files: Iterable[tuple[int, FoundFile, Layout]],
+    sees_disk: Callable[[], bool] = lambda: True,
 ) -> Iterator[LinkedFiles]:
-    """Links while the body runs. What a crash left behind of this table goes first: the caller has its lease."""
+    """Links while the body runs. What a crash left behind of this table goes first: the caller has its lease.
+
+    `sees_disk`: whether Spark reads the disk of this machine; asked only if that makes a difference.
+    """
     root, store = workspace.folder.absolute() / _FOLDER / table, _beside_tables(workspace, table)
     shutil.rmtree(root, ignore_errors=True)
     folders: dict[Layout, str] = {}
     paths: dict[int, tuple[Layout, str]] = {}
     files = list(files)
-    in_store = store is not None and all(found.url is not None for _, found, _ in files)
+    in_store = store is not None and (all(found.url is not None for _, found, _ in files) or not sees_disk())
     try:
         for number, found, layout in files:
             packed = ".gz" if found.name.lower().endswith(".gz") else ""
             name = f"{number}.{found.format}{packed}"
-            if in_store and store is not None and found.url is not None:
-                folder = f"{batch}/{len(folders)}"
-                folders.setdefault(layout, f"{store.url}/{folder}")
-                store.copy_from(found.url, f"{folders[layout].removeprefix(store.url + '/')}/{name}")
+            if in_store and store is not None:
+                folders.setdefault(layout, f"{store.url}/{batch}/{len(folders)}")
                 paths[number] = (layout, f"{folders[layout]}/{name}")
+                copy = paths[number][1].removeprefix(f"{store.url}/")
+                if found.url is None:
+                    store.upload(copy, Path(found.path))
+                else:
+                    store.copy_from(found.url, copy)
                 continue
             if layout not in folders:
                 here = root / batch / str(len(folders))

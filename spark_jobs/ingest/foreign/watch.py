@@ -17,6 +17,7 @@ from partwise.sources.foreign import Difference, ForeignFile, difference, only_m
 from partwise.sql.types.declared import NUMBERS, base
 from partwise.storage import log
 from partwise.storage import schema as schemas
+from partwise.storage.damage import missing
 from partwise.storage.files import folder
 from partwise.storage.handle import options
 from spark_jobs.ingest.files.rows import Shape
@@ -54,9 +55,8 @@ def rows_added_and_removed(
     if only_moved(commits):
         return None, None
     found: Difference = difference(commits)
-    for file in found.removed:
-        if "://" not in watched.path and not os.path.exists(os.path.join(watched.path, file.path)):
-            raise Vacuumed(f"{file.path} was vacuumed")
+    for path in missing(root, [file.path for file in found.removed]):
+        raise Vacuumed(f"{path} was vacuumed")
     return _rows(spark, watched, watched.version, found.added), _rows(spark, watched, seen.position, found.removed)
 
 
