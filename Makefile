@@ -45,11 +45,11 @@ test-airflow: setup
 	@$(WITH_JAVA) $(PY) -m pytest -m "airflow and not slow" $(SLOWEST) || [ $$? -eq 5 ]
 
 # Clusters, kills and recovery, the whole product from start to stop: too long for every change. MINIO=1 builds MinIO from
-# its Go module and runs the tests of tables in an object store against it, besides moto's server.
+# its Go module and runs the tests of the storage layer against it, besides moto's server.
 test-slow: setup ## the tests that `make test` leaves out, minutes each: clusters, kills, the whole product
 	@$(WITH_JAVA) $(PY) -m pytest -m slow
 	@[ "$(filter-out 0 no false,$(MINIO))" = "" ] || { sh tools/minio.sh && \
-		$(WITH_JAVA) $(PY) -m pytest tests/object_store tests/spark/test_topology.py --minio .stores/minio; }
+		$(PY) -m pytest tests/object_store -m "not spark" --minio .stores/minio; }
 
 mutations: setup ## breaks 30 rules one at a time and says which test notices
 	@$(PY) tools/mutations.py

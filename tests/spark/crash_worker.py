@@ -1,5 +1,7 @@
 """Runs steps in processes that are killed, or stopped, at a named point; a new process then finishes the work.
 
+Tables are in a folder, or, for cases that say so, in an object store, which is known by its URL and a bucket.
+
 Reads cases as JSON, one a line, and answers each with a line of JSON. Every case runs in a process of its own,
 forked before anything of Spark is connected: a client that dies costs a second, and dies as any other would.
 """
@@ -27,16 +29,20 @@ from workspace import Workspace
 import partwise.ledger.ledger
 import partwise.storage.table
 import spark_jobs.engine
-from partwise import storage
+from partwise import object_store, storage
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.records.files import quarantined
+from partwise.storage.files import RemoteFolder, folder
+from partwise.storage.remote import Bucket
 from partwise.workspace import open_workspace
 from spark_jobs.ingest.api import ingest
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.run import run_all
 from spark_jobs.session.session import session
+from spark_jobs.step import copies
 from spark_jobs.step.run_step import run_step
 
+BUCKET = "s3://crash"
 VIEWS = """
 source: m
 part: 1 minute
@@ -71,27 +77,47 @@ def rows(values: list[tuple[str, int]]) -> list[dict[str, Any]]:
     return [{"t": datetime(1970, 1, 1, tzinfo=UTC), "g": g, "x": x} for g, x in values]
 
 
-def prepare(at: Path, spark: Any) -> None:
+def copied(at: Path, begin: str, name: str, store: str | None) -> Path:
+    """A workspace as another one is, with tables of its own."""
+    shutil.copytree(at / begin, at / name)
+    if store is not None:
+        place(at / name, store)
+        bucket = Bucket(BUCKET)
+        for each in bucket.below(begin):
+            bucket.copy_from(f"{BUCKET}/{each.name}", _plain(name) + each.name.removeprefix(begin))
+    return at / name
+
+
+def _plain(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def place(at: Path, store: str | None) -> Path:
+    """A workspace whose tables are in the store, if there is one."""
+    at.mkdir(parents=True, exist_ok=True)
+    lines = f"warehouse: {BUCKET}/{_plain(at.name)}/warehouse\nstore: {{endpoint: '{store}'}}\n" if store else ""
+    (at / "partwise.yaml").write_text(lines)
+    return at
+
+
+def prepare(at: Path, spark: Any, store: str | None = None) -> None:
     """`first`: rows have arrived, nothing is built. `late`: all is built, then late rows came."""
-    first = Workspace(spark, at / "first", VIEWS)
+    first = Workspace(spark, place(at / "first", store), VIEWS)
     first.replace("m", {p: rows(values) for p, values in FIRST.items()})
     first.ledger.database.close()
-    shutil.copytree(at / "first", at / "late")
-    late = Workspace(spark, at / "late")
+    late = Workspace(spark, copied(at, "first", "late", store))
     late.run()
     late.replace("m", {1: rows([*FIRST[1], LATE])})
     # What `seen` shows of part 2 stays as it was if the late row is of a group that it shows already.
-    shutil.copytree(at / "first", at / "unchanged")
-    same = Workspace(spark, at / "unchanged")
+    same = Workspace(spark, copied(at, "first", "unchanged", store))
     same.run()
     same.replace("m", {2: rows([*FIRST[2], ("b", 1)])})
 
 
-def prepare_files(at: Path, spark: Any) -> None:
+def prepare_files(at: Path, spark: Any, store: str | None = None) -> None:
     """A file was loaded; since then it was corrected, another one came, and one of its rows has no time."""
-    space = at / "files"
-    (space / "landing").mkdir(parents=True)
-    (space / "partwise.yaml").write_text("")
+    space = place(at / "files", store)
+    (space / "landing").mkdir()
     Workspace(spark, space, VIEWS).ledger.database.close()
     land(space, "a.csv", [(0, "a", 1), (0, "b", 2), (1, "a", 10), (2, "b", 5)])
     assert take_in_files(space, spark).rows == 4
@@ -154,6 +180,7 @@ def also_inside(stop: Callable[[str], None]) -> None:
     told(storage, "begin", "noted")  # nothing is written yet
     told(partwise.storage.table, "_add_actions", "looked at")  # staged files were checked, the log is not written
     told(DeltaTable, "create_write_transaction", "written")  # the log is, and nobody knows
+    told(RemoteFolder, "create", "written")  # the same in a store
     told(partwise.ledger.ledger, "record", "recording")  # inside the ledger's transaction
     told(storage, "finish", "finishing", before=True)
     told(storage, "discard", "discarding", before=True)
@@ -189,12 +216,13 @@ def finish(case: dict[str, Any], spark: Any) -> None:
     again = run_all(space.engine, [table])
     files += [take_in_files(at, spark).files] if case["begin"] == "files" else []
     named = {file.path.split("/")[0] for entry in _versions(path) for file in storage.open_at(path, entry).files}
-    left = [p.name for p in Path(path).glob("s-*") if p.name not in named]
+    root = folder(path)
+    left = [f.name for f in root.listing("") if f.name.startswith("s-") and f.name not in named]
     found = {
         "reports": [[list(r.parts), list(r.changed), r.failed] for r in reports],
         "again": len(again),
         "swept": len(swept.steps),
-        "left": left + [p.name for p in Path(path, "_staged").glob("*")],
+        "left": left + [f.name for f in root.listing("_staged")],
         "audit": list(space.ledger.audit()),
         "due": [step.table for step in space.ledger.plan(space.engine.now(), [table]).steps],
         "rows": _loaded(path) if files else {p: [list(r.values()) for r in rs] for p, rs in space.rows(table).items()},
@@ -233,14 +261,14 @@ def _revisions(space: Workspace, table: str) -> dict[int, int]:
         return {row.part: row.revision for row in found}
 
 
-def forked(work: Callable[[Any], None], remote: str) -> int:
-    """A process of its own, with a Spark client of its own."""
+def forked(work: Callable[[Any], Any], remote: str | None = None) -> int:
+    """A process of its own, with a Spark client of its own if it needs one."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
-        work(session(remote=remote))
+        work(None if remote is None else session(remote=remote))
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -252,6 +280,11 @@ def forked(work: Callable[[Any], None], remote: str) -> int:
 def ended(child: int) -> int:
     """The signal that ended it, negative, or its exit code."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def as_on_a_cluster(spark: Any) -> bool:
+    """Spark writes and reads the store itself."""
+    return False
 
 
 def killed(case: dict[str, Any], remote: str) -> dict[str, Any]:
@@ -296,15 +329,29 @@ def warm(at: Path) -> None:
     assert load(str(at)).ok
 
 
-def main(remote: str, base: str) -> None:
+def main(remote: str, base: str, store: str) -> None:
     warm(Path(base) / "warm")
-    code = ended(forked(lambda spark: prepare(Path(base), spark), remote))
-    code = code or ended(forked(lambda spark: prepare_files(Path(base), spark), remote))
-    print(json.dumps({"prepared": code}), flush=True)
+    object_store.remember(object_store.Store(store), BUCKET)
+    places: dict[bool, tuple[Path, str | None]] = {
+        False: (Path(base) / "folder", None),
+        True: (Path(base) / "store", store),
+    }
+    prepared: set[bool] = set()
+    seen_here = copies.runs_here
+    print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         case = json.loads(line)
-        case["at"] = str(Path(base) / case["name"])
-        shutil.copytree(Path(base) / case["begin"], case["at"])
+        at, endpoint = places[in_store := case["store"] is not None]
+        if in_store not in prepared:
+            code = ended(forked(lambda spark, at=at, to=endpoint: prepare(at, spark, to), remote))
+            code = code or ended(forked(lambda spark, at=at, to=endpoint: prepare_files(at, spark, to), remote))
+            assert code == 0
+            prepared.add(in_store)
+        copies.runs_here = as_on_a_cluster if case["store"] == "cluster" else seen_here
+        case["at"] = str(at / case["name"])
+        # In a child: the store's client does not survive a fork.
+        copying = forked(lambda spark, at=at, case=case, to=endpoint: copied(at, case["begin"], case["name"], to))
+        assert ended(copying) == 0
         answer = (killed if case["kind"] == "kill" else overtaken)(case, remote)
         answer["finish"] = ended(forked(lambda spark, case=case: finish(case, spark), remote))
         done = Path(case["at"]) / "finished"
@@ -314,4 +361,4 @@ def main(remote: str, base: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -22,7 +22,7 @@ class Landing:
 
     def __init__(self, space: Workspace, rng: random.Random, crash: Callable[[], Callable[[str], None]]) -> None:
         self.space, self.rng, self.crash = space, rng, crash
-        (space.at / "partwise.yaml").write_text("")
+        (space.at / "partwise.yaml").touch()
         self.files: dict[tuple[str, str], list[Row]] = {}
         self.taken_out: set[tuple[str, str]] = set()
         self.ticks = 0

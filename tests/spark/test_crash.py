@@ -13,13 +13,15 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from partwise.object_store import Access, spark_settings
 from spark_jobs.session.connect import server
+from tests.object_store.store import KEYS, Server, s3a_keys
 from tests.spark.sessions import small
 
 pytestmark = [pytest.mark.spark, pytest.mark.own_process, pytest.mark.xdist_group("crash")]
@@ -59,12 +61,12 @@ class Case:
     nth: int = 1
     kind: str = "kill"
     repair: str | None = None
+    store: str | None = None  # where the tables are; `cluster`: in the store, which Spark reads and writes itself
 
     @property
     def name(self) -> str:
-        return f"{self.kind}-{self.begin}-{self.table}-{self.point}-{self.nth}" + (
-            f"-{self.repair}" if self.repair else ""
-        )
+        more = "".join(f"-{word}" for word in (self.repair, self.store) if word)
+        return f"{self.kind}-{self.begin}-{self.table}-{self.point}-{self.nth}{more}"
 
 
 EARLY, LATER = ("leased", "adopted", "pinned"), ("staged", "digested", "checked", "ready", "committed", "recorded")
@@ -114,20 +116,34 @@ INGEST_KILLS = [
 ]
 INGEST_ZOMBIES = [Case("files", "m", point, kind="stop") for point in ("staged", "ready", "committed")]
 
+#: Of all points those that are tried in an object store, too.
+QUICK = {
+    *("kill-first-sums-created-1", "kill-late-sums-staged-1", "kill-late-sums-looked at-1", "kill-late-sums-written-1"),
+    *("kill-late-total-recorded-1", "kill-unchanged-seen-discarding-1", "kill-unchanged-sums-written-1-keys"),
+    *("stop-late-sums-ready-1", "stop-first-total-committed-1"),
+    *("kill-files-m-staged-1", "kill-files-m-written-1", "stop-files-m-committed-1"),
+}
+
+
+def everywhere(cases: list[Case]) -> list[Case]:
+    """On the disk, and in the store: in turn where Spark sees the disk of the step, and where it does not."""
+    there = [replace(case, store=("cluster", "store")[number % 2]) for number, case in enumerate(cases)]
+    return [*cases, *(inside for case, inside in zip(cases, there, strict=True) if case.name in QUICK)]
+
 
 class Worker:
-    def __init__(self, remote: str, base: Path) -> None:
+    def __init__(self, remote: str, base: Path, store: str) -> None:
         self.log = base / "worker.log"
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "crash_worker.py"), remote, str(base)],
+            [sys.executable, str(HERE / "crash_worker.py"), remote, str(base), store],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log.open("w"),
             text=True,
             cwd=HERE.parents[1],
-            env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+            env={**os.environ, **KEYS, "PYTHONPATH": str(HERE.parents[1])},
         )
-        assert self._answer() == {"prepared": 0}, self.log.read_text()
+        assert self._answer() == {"ready": True}, self.log.read_text()
 
     def run(self, case: Case) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -149,10 +165,12 @@ class Worker:
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+def worker(tmp_path_factory: pytest.TempPathFactory, s3: Server) -> Iterator[Worker]:
     base = tmp_path_factory.mktemp("crash")
-    with server(conf=small(), log=base / "server.log") as remote:
-        found = Worker(remote, base)
+    s3.make_bucket("crash")
+    store = spark_settings(Access(s3.url, "us-east-1")) | s3a_keys()
+    with server(conf=small() | store, log=base / "server.log") as remote:
+        found = Worker(remote, base, s3.url)
         yield found
         found.close()
 
@@ -166,7 +184,7 @@ def check(worker: Worker, case: Case, answer: dict[str, Any]) -> None:
     assert not any(failed for _, _, failed in answer["reports"])
 
 
-@pytest.mark.parametrize("case", KILLS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", everywhere(KILLS), ids=lambda case: case.name)
 def test_killed_at_any_point(worker: Worker, case: Case) -> None:
     answer = worker.run(case)
     assert answer["code"] == -signal.SIGKILL, worker.log.read_text()
@@ -188,7 +206,7 @@ def test_killed_at_any_point(worker: Worker, case: Case) -> None:
     assert answer["revisions"] == {str(p): 1 + (p in changes) for p in expected(case.table, SOURCES[case.begin])}
 
 
-@pytest.mark.parametrize("case", ZOMBIES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", everywhere(ZOMBIES), ids=lambda case: case.name)
 def test_overtaken_by_another_process(worker: Worker, case: Case) -> None:
     answer = worker.run(case)
     assert (answer["stopped"], answer["other"], answer["code"]) == (True, 0, 0), worker.log.read_text()
@@ -206,7 +224,7 @@ def check_files(worker: Worker, answer: dict[str, Any]) -> None:
     assert (answer["files"][1], answer["audit"], answer["left"], answer["links"]) == (0, [], [], False)
 
 
-@pytest.mark.parametrize("case", INGEST_KILLS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", everywhere(INGEST_KILLS), ids=lambda case: case.name)
 def test_an_ingest_killed_at_any_point_loads_every_file_once(worker: Worker, case: Case) -> None:
     answer = worker.run(case)
     assert answer["code"] == -signal.SIGKILL, worker.log.read_text()
@@ -214,7 +232,7 @@ def test_an_ingest_killed_at_any_point_loads_every_file_once(worker: Worker, cas
     assert answer["files"][0] == (0 if case.point in DATA_COMMITTED else 2)
 
 
-@pytest.mark.parametrize("case", INGEST_ZOMBIES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", everywhere(INGEST_ZOMBIES), ids=lambda case: case.name)
 def test_an_ingest_overtaken_by_another_process_doubles_nothing(worker: Worker, case: Case) -> None:
     answer = worker.run(case)
     assert (answer["stopped"], answer["other"], answer["code"]) == (True, 0, 0), worker.log.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import time
 import uuid
@@ -28,6 +29,9 @@ from partwise.ledger.runs import existing
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
+from partwise.storage.files import folder
+from partwise.storage.staging import write
+from partwise.workspace import open_workspace
 from spark_jobs.engine import Engine
 from spark_jobs.run import run_all
 from spark_jobs.step.run_step import Report
@@ -43,6 +47,9 @@ class Workspace:
         # How many steps there are must not depend on how slow the machine is.
         self.given = {"step_seconds": math.inf, **engine}
         at.mkdir(exist_ok=True)
+        # Tables are beside it, unless its settings put them into an object store.
+        told = (at / "partwise.yaml").exists()
+        self.warehouse = open_workspace(str(at), {}).warehouse if told else str(at / "warehouse")
         self.ledger: Ledger = open_ledger(f"sqlite:///{at / 'ledger.db'}", 0.0)
         if text is not None:
             self.define(text)
@@ -58,10 +65,10 @@ class Workspace:
         self.definitions: Program = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
         assert self.definitions.ok, [str(p) for p in self.definitions.problems]
         self.ledger.define(self.definitions.graph(), time.time())
-        self.engine = Engine(self.spark, self.ledger, self.definitions, str(self.at / "warehouse"), **self.given)
+        self.engine = Engine(self.spark, self.ledger, self.definitions, self.warehouse, **self.given)
 
     def with_engine(self, **given: Any) -> Engine:
-        return Engine(self.spark, self.ledger, self.definitions, str(self.at / "warehouse"), **{**self.given, **given})
+        return Engine(self.spark, self.ledger, self.definitions, self.warehouse, **{**self.given, **given})
 
     # -- arrivals: written without Spark, which is quicker and shares less with what is tested ----------
 
@@ -102,13 +109,15 @@ class Workspace:
             if parts is not None:
                 change = storage.rewrite(handle, parts)
                 removed = change.removed
-                for uri in handle.uris(change.mixed):
-                    kept = pq.read_table(uri, schema=kinds)
+                for file in change.mixed:
+                    content = folder(path).read(file.path)
+                    kept = pq.read_table(io.BytesIO(content or b""), schema=kinds)
                     table = pa.concat_tables([table, kept.filter(pc.invert(pc.is_in(kept["part"], pa.array(parts))))])
-            folder = Path(storage.begin(handle, step))
+            storage.begin(handle, step)
             if table.num_rows:
-                folder.mkdir()
-                pq.write_table(table, folder / "rows.parquet")
+                made = io.BytesIO()
+                pq.write_table(table, made)
+                write(handle, step, "rows.parquet", made.getvalue())
             files = storage.staged(path, step)
             mark = self.definitions.graph()[name].fingerprint
             entry = Entry(name, generation, mark, None, None, contents, "arrival")
