@@ -95,8 +95,7 @@ class PastReader:
 
         Times are in UTC. Raises PartwiseError.
         """
-        from partwise.storage.arrow_tables import arrow
-        from partwise.storage.query import mentioned
+        from partwise.storage.query import arrow, mentioned
 
         with _kind(), self._pins(lambda names: mentioned(sql, names)) as pins:
             return arrow(sql, pins)
@@ -108,7 +107,7 @@ class PastReader:
         Raises PartwiseError.
         """
         from partwise.parts import Parts, parse_range
-        from partwise.storage.arrow_tables import arrow
+        from partwise.storage.query import arrow
 
         with _kind():
             found = self._table(table)

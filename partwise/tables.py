@@ -59,6 +59,7 @@ class Table:
     checks: str = ""  # a mark of its checks; parts that failed are tried again when it changes
     refresh: Refresh | None = None  # when ready parts are computed; None: at once
     freshness: float | None = None  # seconds that it may be behind; None: nobody said
+    rolling: bool = False  # a view that keeps only its newest part: one table that holds the result as of now
     forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
 
     @property

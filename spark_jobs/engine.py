@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from deltalake.exceptions import DeltaError
 
 from partwise import storage
+from partwise.choose.rolling import WHEEL
 from partwise.choose.settled import settled
 from partwise.compile.program import Program, ProgramTable
 from partwise.ledger.ledger import Ledger
@@ -52,6 +53,7 @@ class Engine:
     batch: Batch = field(default_factory=Batch)  # which small steps share a job of Spark
     step_seconds: float = 30.0  # a step publishes what it has after about this time; the next one goes on
     small_rows: int = 100_000  # results up to about so many come as Arrow; 0: Spark writes all of them
+    wheel_rows: int = WHEEL  # rolling tables of more rows have files by when rows leave
     progress: Callable[[Running], None] = lambda step: None  # whoever runs steps may show how far they are
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
     repair_by: str | None = None  # instead of what definitions say; tests force one

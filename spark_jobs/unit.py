@@ -166,5 +166,5 @@ def _rows(engine: Engine, name: str) -> dict[int, list[dict[str, Any]]]:
         table = storage.open_at(engine.path(name, current.generation), current.version).table
         for row in table.to_pyarrow_table().to_pylist():
             row.pop(schemas.PART_TIMESTAMP, None)
-            found[row.pop(schemas.PART)].append(row)
+            found[row.pop(schemas.PART, max(found))].append(row)  # a rolling table has one part
     return found

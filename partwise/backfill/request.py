@@ -194,6 +194,11 @@ def _why_nothing(world: World, name: str, span: Range, upstream: bool) -> str:
     """The range means no part: the one reason that matters most."""
     view, start, shown = world.graph[name], world.start(name), _shown(world, name, span)
     lowest, floor = world.lowest(name), world.floor(name)
+    if view.rolling and floor is not None and span.hi < floor:
+        return (
+            f"{name} is rolling: it holds what its windows give now, as of {_part(world, name, floor)}, and no earlier part. "
+            f"Late rows reach it by themselves; `partwise rebuild {name}` computes it again."
+        )
     if floor is not None and span.hi < floor:
         return (
             f"{shown} is expired: it was removed by `keep`; the first part that is kept is {_part(world, name, floor)}."

@@ -4,6 +4,7 @@
 - subtract: a rolling row per group, previous + new pane - pane that left. Reads rows + 3 x groups, writes one
   table more. Only for exact aggregates; others in the same query are merged.
 - recompute: reads all rows of the window. No helper at all, so nothing to write besides the result.
+- grid: for rolling tables of joined or plain rows, each row with its last part (`partwise.choose.rolling`).
 - last: for SELECT DISTINCT, the part in which each row was last seen. Reads the new pane, the one that left and the rows
   of the helper, and writes that.
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from partwise.choose.rolling import rolling_costs
 from partwise.compile.model import Choice, Problem, QueryView, Strategy, TranslationError, WindowShape
 
 if TYPE_CHECKING:
@@ -109,6 +111,8 @@ def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:
     """
     found = costs_of(shape, rows, groups)
     best = min(found, key=lambda strategy: found[strategy])
+    if shape.counted == "grid":
+        return Choice(best, _rolling_why(best, shape, rows * shape.ratio if groups is None else groups))
     about = f"about {rows * shape.ratio * shape.panes:,} rows in a window" + (
         f", {groups:,} groups in a {'pane' if shape.counted == 'merge' else 'window'}" if groups is not None else ""
     )
@@ -121,6 +125,12 @@ def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:
     return Choice(best, f"{about}: {why}")
 
 
+def _rolling_why(best: Strategy, shape: WindowShape, new: int) -> str:
+    about = f"a rolling table of about {shape.panes * new:,} rows, {new:,} new ones in a part"
+    why = "only files of rows that come, go or move are written" if best == "grid" else "it is written whole each time"
+    return f"{about}: {why}"
+
+
 def costs_of(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
     """Of the strategies that counts may choose: to subtract only a part of the aggregates never pays."""
     found = _every(shape, rows, groups)
@@ -129,6 +139,8 @@ def costs_of(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy
 
 def _every(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
     in_pane = rows * shape.ratio
+    if shape.counted == "grid":
+        return rolling_costs(shape.panes, in_pane if groups is None else groups)
     if shape.counted == "last":
         in_window = groups if groups is not None else in_pane * shape.panes // 10
         return distinct_costs(shape.panes, shape.per_slide, in_pane, in_window)

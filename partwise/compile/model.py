@@ -111,7 +111,7 @@ class WindowShape:
 
     `table` is what the query reads, `ratio` of its parts make a pane, `panes` make a window, `per_slide` of them are
     new in each part of the view. `rolls`: every aggregate can be subtracted. `counted` is the strategy whose helpers say
-    how many groups there are: of panes (merge), or of a window (last, for DISTINCT).
+    how many groups there are: of panes (merge), or of a window (last, for DISTINCT). Of a rolling table (grid) they are rows that come about in a part.
     """
 
     table: str
@@ -119,7 +119,7 @@ class WindowShape:
     panes: int
     per_slide: int
     rolls: bool
-    counted: Literal["merge", "last"] = "merge"
+    counted: Literal["merge", "last", "grid"] = "merge"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ class Runnable:
         return None if self.name == self.written.name else self.written.name
 
     @property
+    def rolling(self) -> bool:
+        """Whether it is one table without parts, which holds what its newest part would."""
+        return self.helper_of is None and self.written.output == "rolling"
+
+    @property
     def statements(self) -> tuple[Statement, ...]:
         return (self.update,) if self.initialize is None else (self.initialize, self.update)
 

@@ -41,6 +41,7 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
         helper_of=definition.helper_of,
         checks=checks,
         optional=tuple(tables[name.lower()].name for name in definition.optional),
+        rolling=definition.rolling,
     )
 
 

@@ -12,7 +12,7 @@ from partwise.compile.pattern.write import write_pattern
 from partwise.compile.result_types import Derived
 from partwise.compile.select import Selection
 from partwise.compile.several.frequent import is_frequent, translate_frequent
-from partwise.compile.several.read import is_several, pattern_in
+from partwise.compile.several.read import is_plain, is_several, pattern_in
 from partwise.compile.several.top import tail_of, translate_top
 from partwise.compile.several.translate import translate_several
 from partwise.compile.window.plan import plan_window
@@ -28,9 +28,12 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     pattern = pattern_in(view.query)
     if pattern is None and (made := _several(view, inputs)) is not None:
         return made
-    if view.output != "snapshot":
+    if view.output == "pairs":
         what = "pairs are rows of a join of windows, and a pattern is none"
         raise TranslationError(Problem(pattern or 0, "pairs-query", what, "remove output:"))
+    if view.output == "rolling" and pattern is not None:
+        what = "a rolling table holds what its windows give now, and a pattern has no window"
+        raise TranslationError(Problem(pattern, "rolling-query", what, "remove output:"))
     query = parse(view.query)
     table = named(inputs, query.table)
     if table is None or table.kind == "dimension":
@@ -51,7 +54,7 @@ def _several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation |
         return translate_frequent(view, Derived(inputs, lambda _, table: with_part_columns(table)))
     if (tail := tail_of(view.query)) is not None:
         return translate_top(view, inputs, tail, translate)
-    if is_several(view.query, inputs) or view.output != "snapshot":
+    if is_several(view.query, inputs) or view.output == "pairs" or (view.output == "rolling" and is_plain(view.query)):
         return translate_several(view, Derived(inputs, lambda _, table: with_part_columns(table)))
     return None
 

@@ -151,8 +151,8 @@ class View:
     update: Statement | None = None
     query: Placed | None = None
     gaps: Literal["break", "carry"] = "break"
-    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = "auto"
-    output: Literal["snapshot", "pairs"] = "snapshot"
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid"] = "auto"
+    output: Literal["snapshot", "pairs", "rolling"] = "snapshot"
     updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False
     keep: int | None = None

@@ -68,7 +68,9 @@ def problems_of(entry: Document, catalog: KnownNames) -> list[Problem]:
     found = list(across(view, catalog.tables, catalog.broken, entry.node, entry.report))
     if not isinstance(view, View):
         return found
+    found += _rolling(entry, view)
     found += _problems(entry, view, catalog)
+    found += _reads_rolling(entry, view, catalog)
     if any(problem.severity == "error" for problem in found):
         return found
     return [*found, *_no_parts(view, catalog)]
@@ -99,6 +101,32 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
         for check in (c for c in view.checks if c.place in places):
             columns = catalog.columns.get(view.name.lower())
             yield from check_columns(check.name, dict(check.arguments), where, entry.report, columns)
+
+
+def _rolling(entry: Document, view: View) -> Iterator[Problem]:
+    """Keys that mean something only for views with parts."""
+    for key, given in (("keep", view.keep), ("sample", view.sample)):
+        if view.output == "rolling" and given is not None:
+            at, hint = entry.node.key(key) or entry.node, "remove it; a rolling table holds what its windows give now"
+            yield entry.report(at, "keys-exclude", f"{key} means nothing for output: rolling, which has no parts", hint)
+
+
+def _reads_rolling(entry: Document, view: View, catalog: KnownNames) -> Iterator[Problem]:
+    """What a rolling table held at another time, when a part would have to be computed again, nobody knows."""
+    for name in inputs_of(view):
+        other = catalog.tables.get(name)
+        if not isinstance(other, View) or other.output != "rolling" or name == view.name.lower():
+            continue
+        found = [Teller(s, view.name) for s in view.statements for f in s.found.tables if f.table.lower() == name]
+        message = f"{other.name} is rolling: it has no parts that {view.name} could read"
+        hint = f"write the query of {other.name} in {view.name}, or let both read a view with output: snapshot"
+        if view.query is not None:
+            word = re.search(rf"(?<![\w.]){re.escape(other.name)}\b", view.query.text, re.IGNORECASE)
+            at = view.query.at(word.start() if word else 0)
+            yield Problem(at.file, at.line, at.column, "rolling-reference", message, hint, "error", view.name)
+        for tell in found[:1]:
+            start = next(f.start for f in tell.statement.found.tables if f.table.lower() == name)
+            yield tell(start, "rolling-reference", message, hint)
 
 
 @dataclass(frozen=True)
@@ -133,6 +161,8 @@ def _table(
             yield tell(found.start, "dimension-reference", message, f"write {other.name} without brackets")
         return
     itself = name == view.name.lower()
+    if isinstance(other, View) and other.output == "rolling" and not itself:
+        return  # told once for each view
     if itself and key == "initialize":
         hint = "the first part can only be made from other tables; earlier parts of the view belong in update"
         yield tell(found.start, "initialize-reads-itself", f"INITIALIZE of {view.name} reads {view.name} itself", hint)

@@ -73,6 +73,8 @@ def to_json(table: Table) -> str:
     }
     if table.freshness is not None:
         fields["freshness"] = table.freshness
+    if table.rolling:
+        fields["rolling"] = True
     if table.forward:
         fields["forward"] = True
     return json.dumps(fields)

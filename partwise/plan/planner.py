@@ -11,7 +11,7 @@ The cost is that of the due ranges and what lies downstream of them; parts that 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 from partwise.parts import FOREVER, Parts, Range, range_text
@@ -130,6 +130,15 @@ def _look(
             # Of its own table only what ready parts read matters, however long its history is.
             first = min(r.lo.at(ready.first) for r in table.self_references)
             ready = with_predecessors(table, start, ready, facts.existing(table.name, first, ready.last))
+    if table.rolling and failed:
+        # What is shown may be repaired; older parts do not take the place of one that failed.
+        ready = ready.within(failed.last + 1, FOREVER) | (ready & facts.existing(table.name, -FOREVER, FOREVER))
+    if table.rolling and ready:
+        # Only the newest part is shown: those before it will never be built.
+        ready = Parts.single(ready.last)
+        rows = [replace(row, lo=max(row.lo, ready.last)) for row in rows if row.hi >= ready.last]
+        due = parts_of_due(rows)
+        pending, manual, failed, held = ((p.within(ready.last, FOREVER)) for p in (pending, manual, failed, held))
     deferred, fired = _deferred(graph, table, rows, ready, facts, now)
     if deferred and table.refresh is not None and table.refresh.readers == "published":
         published = deferred & facts.existing(table.name, deferred.first, deferred.last)

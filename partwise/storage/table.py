@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
@@ -93,11 +93,13 @@ def commit(
     entry: dict[str, Any],
     *,
     data_change: bool = True,
+    moved: Collection[str] = (),
 ) -> int:
     """Publishes staged files and removes live ones as version handle.version + 1, which is returned.
 
     Raises CommitRefused (nothing would be right afterwards) or Conflict (somebody else was first). Staged
-    files without rows are left out. `data_change=False` is for compaction: same rows, other files.
+    files without rows are left out. `data_change=False` is for compaction: same rows, other files. `moved` are paths of
+    files, coming and going, that only move rows: whoever reads the log sees no change in them.
     """
     _check_current(handle)
     now = _now_ms()
@@ -105,8 +107,12 @@ def commit(
     strange = [file.path for file in removes if file.path not in live]
     if strange:
         raise CommitRefused(f"{handle.path}: {strange[0]} cannot be removed: it is no file of version {handle.version}")
-    actions: list[AddAction | RemoveAction] = [*_add_actions(handle, adds, live, handle.columns, now, data_change)]
-    actions += [RemoveAction(file.path, data_change, now, live[file.path], {}) for file in removes]
+    actions: list[AddAction | RemoveAction] = [
+        *_add_actions(handle, adds, live, handle.columns, now, data_change, moved)
+    ]
+    actions += [
+        RemoveAction(file.path, data_change and file.path not in moved, now, live[file.path], {}) for file in removes
+    ]
     return _commit(handle, actions, "append", None, entry)
 
 
@@ -141,7 +147,13 @@ def _check_current(handle: Handle) -> None:
 
 
 def _add_actions(
-    handle: Handle, adds: Sequence[File], live: dict[str, int], columns: tuple[str, ...], now: int, data_change: bool
+    handle: Handle,
+    adds: Sequence[File],
+    live: dict[str, int],
+    columns: tuple[str, ...],
+    now: int,
+    data_change: bool,
+    moved: Collection[str] = (),
 ) -> list[AddAction]:
     root, found = folder(handle.path), []
     for file in adds:
@@ -164,7 +176,7 @@ def _add_actions(
         if set(footer.columns) != set(columns):
             odd = ", ".join(sorted(set(footer.columns) ^ set(columns)))
             raise CommitRefused(f"{handle.path}: the staged file {file.path} does not have the table's columns: {odd}")
-        found.append(AddAction(file.path, staged.size, {}, now, data_change, statistics))
+        found.append(AddAction(file.path, staged.size, {}, now, data_change and file.path not in moved, statistics))
     return found
 
 

@@ -161,7 +161,7 @@ def _view(where: str, definitions: Program, graph: Graph, view: View, written: s
 
 
 def _view_docs(definitions: Program, graph: Graph, view: View, helpers: list[str], written: str) -> str:
-    told = [f"### {view.name}", view.description or "", f"Parts of {duration_text(view.part)}.", written]
+    told = [f"### {view.name}", view.description or "", _parts_of(view), written]
     for name in (*helpers, view.name):
         table = definitions.usable[name]
         assert isinstance(table, Runnable)
@@ -175,6 +175,13 @@ def _view_docs(definitions: Program, graph: Graph, view: View, helpers: list[str
         told += ["For part j:", _code(table.update.text)]
     told.append(f"`partwise explain {view.name}` shows more, `partwise status {view.name}` shows its parts.")
     return "\n\n".join(text for text in told if text)
+
+
+def _parts_of(view: View) -> str:
+    length = duration_text(view.part)
+    if view.output == "rolling":
+        return f"One table without parts: what its windows give now, moved on every {length}."
+    return f"Parts of {length}."
 
 
 def _code(text: str, language: str = "sql") -> str:

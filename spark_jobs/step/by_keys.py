@@ -87,7 +87,13 @@ class Repairs:
         covered = sum(past.parts.count for past in pasts)
         wanted = self.computing.engine.repair_by or view.written.repair_by
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
-        if wanted == "recompute" or covered < len(parts) or view.initialize is not None or pin.table.self_references:
+        if (
+            wanted == "recompute"
+            or covered < len(parts)
+            or view.initialize is not None
+            or pin.table.self_references
+            or pin.table.rolling
+        ):
             return None
         read = sum(self._rows(Parts.single(*parts)).values())
         if wanted == "auto" and (not repair.AUTOMATIC or is_small(read, self._result(parts))):

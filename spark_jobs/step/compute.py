@@ -81,6 +81,11 @@ class Computing:
         assert isinstance(found, Runnable)
         return found
 
+    @property
+    def rolling(self) -> bool:
+        """Whether the table holds one part alone, and does not say which."""
+        return self.pin.table.rolling
+
     def rows(self, j: int) -> DataFrame:
         """The result of part j with its part columns, not yet computed. Raises QueryFailed."""
         return with_part(self.result(j), j, self.pin.table.length)
@@ -93,7 +98,8 @@ class Computing:
         self._keeps = keeps
         if not self.pin.table.self_references and self._kept_join(j) is None:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
-        fields = [*schemas.part_fields(), *json.loads(found.schema.json())["fields"]]
+        parts = [] if self.rolling else schemas.part_fields()
+        fields = [*parts, *json.loads(found.schema.json())["fields"]]
         return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
 
     def result(self, j: int) -> DataFrame:

@@ -92,6 +92,13 @@ def replaced(whole: str, gone: str, new: str) -> str:
     return f"{counts[0] - counts[1] + counts[2]}:" + "".join(f"{chain:016x}" for chain in sums)
 
 
+def added(digests: Iterable[str]) -> str:
+    """The digest of rows that lie in several files."""
+    counts, chains = zip(*map(_parsed, digests), strict=True)
+    sums = [sum(values) % 2**64 for values in zip(*chains, strict=True)]
+    return f"{sum(counts)}:" + "".join(f"{chain:016x}" for chain in sums)
+
+
 def _parsed(digest: str) -> tuple[int, list[int]]:
     count, _, chains = digest.partition(":")
     return int(count), [int(chains[at : at + 16], 16) for at in range(0, len(chains), 16)]

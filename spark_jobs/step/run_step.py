@@ -13,6 +13,8 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 
+from pyspark.sql import DataFrame
+
 from partwise import storage
 from partwise.checks.results import Checked
 from partwise.compile.program import Runnable
@@ -27,16 +29,17 @@ from spark_jobs.checks.view import checked_view, tell
 from spark_jobs.engine import Engine
 from spark_jobs.progress import StepProgress
 from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure, message_of
+from spark_jobs.rolling import Turned, turn_wheel, whole
 from spark_jobs.step import read, small
 from spark_jobs.step.by_keys import Repairs, Touching, layout_of
 from spark_jobs.step.by_merging import CannotMerge
 from spark_jobs.step.chain import follow
-from spark_jobs.step.compute import Computing, QueryFailed, explained
+from spark_jobs.step.compute import PART_COLUMNS, Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
 from spark_jobs.step.patch import Choices, Patch, Repaired, check_copies, copy_survivors, done, make_patch, repaired_by
 from spark_jobs.step.settle import settle
-from spark_jobs.step.stage import stage
+from spark_jobs.step.stage import stage, with_part
 
 log = logging.getLogger("partwise.step")
 
@@ -71,6 +74,7 @@ class Work:
     patches: dict[str, Patch] = field(default_factory=dict)  # tries that hold only rows that replace others
     copied: int = 0
     choices: Choices = field(default_factory=Choices)
+    turned: Turned | None = None  # of a rolling table of which only some files are written
 
 
 def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report | None:
@@ -273,10 +277,10 @@ def _stage(computing: Computing, many: Many, work: Work, parts: list[int]) -> No
     assert handle is not None
     name = _new_name()
     try:
-        files, found = _written(computing, many, parts, name)
+        files, found = _turned(computing, work, parts, name) or _written(computing, many, parts, name)
         engine.passed("digested")
         contents = {j: Content(row_count(digest := found.get(j, EMPTY)), digest) for j in parts}
-        checked = _checked(computing, files, contents, work)
+        checked = _checked(computing, files if work.turned is None else work.turned.live, contents, work)
         engine.passed("checked")
         bad = Parts.single(*(j for j, result in checked.items() if not result.published))
         if bad and bad.count < len(parts):
@@ -311,9 +315,30 @@ def _written(computing: Computing, many: Many, parts: list[int], name: str) -> t
             files = small.stage(collected, handle, name)
             engine.passed("staged")
             return files, collected.digests
-    files = stage(many.rows(parts), handle, name)
+    rows = many.rows(parts)
+    if computing.rolling:
+        rows = rows.drop(*PART_COLUMNS)
+    files = stage(rows, handle, name)
     engine.passed("staged")
-    return files, digests(read.staged(engine.spark, handle, files), handle.schema, leave_out=hidden)
+    return files, digests(_as_parts(computing, files), handle.schema, leave_out=hidden)
+
+
+def _turned(
+    computing: Computing, work: Work, parts: list[int], name: str
+) -> tuple[tuple[File, ...], dict[int, str]] | None:
+    """Stage only what changes of a large rolling table. None: it is written whole."""
+    work.turned = turn_wheel(computing, parts[0], name) if computing.rolling else None
+    if work.turned is None:
+        return None
+    computing.engine.passed("staged")
+    return work.turned.staged, {parts[0]: work.turned.digest}
+
+
+def _as_parts(computing: Computing, files: tuple[File, ...]) -> DataFrame:
+    """Staged rows with the part that they are of, which a rolling table does not store."""
+    assert computing.own is not None
+    rows, pin = read.staged(computing.engine.spark, computing.own, files), computing.pin
+    return with_part(rows, pin.due.last, pin.table.length) if computing.rolling else rows
 
 
 def _collected(computing: Computing, many: Many, parts: list[int], schema: str) -> small.Collected:
@@ -332,9 +357,7 @@ def _checked(
     """What the checks of the view find in the staged rows; most views have none."""
     if not computing.view.checks:
         return {}
-    assert computing.own is not None
-    staged = read.staged(computing.engine.spark, computing.own, files)
-    return checked_view(computing, staged, contents, work.contents)
+    return checked_view(computing, _as_parts(computing, files), contents, work.contents)
 
 
 def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -> bool:
@@ -392,7 +415,15 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)
-    if changed:
+    if computing.rolling and changed:
+        turned = work.turned or whole(computing, work.contents, work.files)
+        for name in used if not turned.staged else ():
+            storage.discard(handle.path, name)
+        engine.passed("ready")
+        # Also where the rows stay: whoever computed an earlier part from an older version must not commit any more.
+        stored = {"kind": "step", "entry": entry.to_json()}
+        version = storage.commit(handle, turned.staged, turned.removed, stored, moved=turned.moved)
+    elif changed:
         patches = [work.patches[name] for name in used if name in work.patches]
         if any(patch.touching.merging is not None for patch in patches):
             entry = replace(entry, base=handle.version)

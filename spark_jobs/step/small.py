@@ -63,8 +63,9 @@ def collected(found: Any, schema: str, part: int | None, seconds: int) -> Collec
     """What `hashed` gave, as Arrow."""
     if part is not None:
         found = _with_part(found, part, seconds)
-    found = _sorted(found).select([*schemas.names(schema), *HASHES])
-    parts = _numbers(found, schemas.PART)
+    found = _sorted(found)
+    parts = _numbers(found, schemas.PART)  # not every table stores them
+    found = found.select([*schemas.names(schema), *HASHES])
     digests = of_hashes(parts, [_numbers(found, name) for name in HASHES])
     return Collected(found.drop_columns(HASHES), digests)
 

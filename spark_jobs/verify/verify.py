@@ -270,6 +270,10 @@ class Checking:
             if 0 < len(files) <= _FEW:  # the log is then read once, not by every query
                 once = self.spark.read.schema(rows.schema).option("recursiveFileLookup", "true")
                 rows = once.parquet(*map(literal, files))
+            if self.graph[table].rolling:  # its rows are those of its one part
+                j = self.known[table].parts.last
+                stamp = F.expr(f"timestamp_seconds({j * self.known[table].length}L)").alias("part_timestamp")
+                rows = rows.select(F.lit(j).cast("bigint").alias("part"), stamp, "*")
             self.stored[table] = rows
         return self.stored[table]
 

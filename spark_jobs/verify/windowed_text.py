@@ -45,7 +45,7 @@ def is_several(text: str, output: str) -> bool:
     words, (windows, _) = whole.words, windows_in(whole)
     if not windows or any((a.upper, b.text) == ("PATTERN", "[") for a, b in pairwise(words)):
         return False
-    if output != "snapshot" or len(windows) > 1 or windows[0].count is not None:
+    if output == "pairs" or len(windows) > 1 or windows[0].count is not None:
         return True
     distinct = any((a.upper, b.upper) == ("SELECT", "DISTINCT") for a, b in pairwise(words))
     return distinct or _limited(words) or _frequent(words) is not None or _combines(words)

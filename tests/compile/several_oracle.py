@@ -174,7 +174,13 @@ def inner(draw: Draw) -> Form:
                 found.append((rows[0]["k"], *values, *([NODES[rows[0]["k"]]] if dimension else [])))
         return found
 
-    return Form(sql, streams, meaning, view)
+    return Form(sql, streams, meaning, view, strategies=gridded(streams, view))
+
+
+def gridded(streams: Sequence[Windowed], view: int) -> tuple[str, ...]:
+    """Windows that are more than one whole part of the view can be kept as a grid."""
+    whole = all(w.seconds % view == 0 and w.seconds > view for w in streams)
+    return ("recompute", "grid") if whole else ("recompute",)
 
 
 def joined(sides: list[list[Row]]) -> Iterator[tuple[Row, ...]]:
@@ -187,7 +193,7 @@ def band(draw: Draw) -> Form:
     sql = f"SELECT a.x, b.y FROM {streams[0].sql()} JOIN {streams[1].sql()} ON a.x < b.y"
     return Form(sql, streams, lambda s: [
         (a["x"], b["y"]) for a, b in product(*s) if a["x"] is not None and b["y"] is not None and a["x"] < b["y"]
-    ])  # fmt: skip
+    ], strategies=gridded(streams, 60))  # fmt: skip
 
 
 def left(draw: Draw) -> Form:

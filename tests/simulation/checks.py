@@ -20,6 +20,7 @@ from partwise.parts import Parts
 from partwise.tables import Graph
 from tests.simulation.forward import arrivals
 from tests.simulation.policies import check_deferred
+from tests.simulation.rolling import newest_of, newest_ready
 from tests.simulation.world import content, required, scratch
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def _ready(
     start = starts[name] if starts[name] is not None else min(due, default=0)
     ready: set[int] = set()
     bad: set[int] = set()
+    failed = {j for j in due if _waits_after_failure(r, name, j, now)}
     for j in sorted(due | there[name]):
         read = [(t, p) for t, span in required(view, start, j, starts) for p in range(span.lo, span.hi + 1)]
         waits = any((t, p) in pending for t, p in read if t != name)
@@ -117,7 +119,7 @@ def _ready(
             ready.add(j)
         elif waits or follows_bad or (j in due and not _held(r, name, j)):
             bad.add(j)
-    return ready
+    return newest_ready(ready, there[name], failed) if view.rolling else ready
 
 
 def _waits_after_failure(r: Reading, name: str, j: int, now: float) -> bool:
@@ -163,6 +165,8 @@ def check_end(history: History) -> None:
             low, stored = lows[name], held[name]
             actual = {p: v for p, v in stored.at(stored.version).items() if p >= low}
             wanted = {p: v for p, v in expected.get(name, {}).items() if p >= low}
+            if graph[name].rolling:
+                actual, wanted = stored.at(stored.version), newest_of(wanted)
             if actual != wanted and not history.retention:
                 history.problems.append(f"{name}: {_difference(actual, wanted)}")
             elif history.retention and any(actual.get(p, v) != v for p, v in wanted.items()):

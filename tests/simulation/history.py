@@ -24,6 +24,7 @@ from tests.simulation.checks import check_due, check_end, check_ready, pending_b
 from tests.simulation.forward import Said, at_versions, note_turned, repin, repins_seen, with_forward
 from tests.simulation.graphs import changed_model, random_model
 from tests.simulation.policies import note_released, with_policies
+from tests.simulation.rolling import with_rolling
 from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, merged, required
 
 LEASE = 20.0
@@ -40,6 +41,7 @@ class Rules:
     no_adoption: bool = False  # rules 7 and 8
     adopt_as_of_now: bool = False  # rule 8
     current_fingerprint: bool = False  # rule 11: recorded is the definition of now, not the one used
+    same_rows_make_no_commit: bool = False  # of rolling tables
     stale_worker_checks: bool = True  # rule 11: the worker's definition is compared at the pin
     merge_twice: bool = False  # a merge starts from what the inputs held before their last change
     merge_over_anything: bool = False  # a merge does not look at what the content was computed from
@@ -64,6 +66,7 @@ class History:
     policies: int | None = None  # the seed of random refresh policies
     published: bool = False  # their readers do not wait
     released: set[tuple[str, int]] = field(default_factory=set)  # by a policy that fired
+    rolling: int | None = None  # the seed of which views keep only their newest part
     forward: int | None = None  # the seed of forward dimensions
     turned: bool = False  # they are retroactive just now
     forward_since: dict[str, int] = field(default_factory=dict)
@@ -190,9 +193,11 @@ class History:
             if fingerprint is None:
                 entry = replace(entry, fingerprint=model.graph[name].fingerprint)
             version = None
-            if any(not pin.same(j, c) for j, c in parts.items()):
+            same = {c.digest for c in pin.before.values()} if self.rules.same_rows_make_no_commit else set()
+            if any(not pin.same(j, c) and c.digest not in same for j, c in parts.items()):
                 changed = {j: v for j, v in new.items() if not pin.same(j, parts[j])}
-                version = self.storage.commit(name, pin.own.generation, pin.own.version, changed, entry)
+                gone = max(parts) if pin.table.rolling else -(2**62)
+                version = self.storage.commit(name, pin.own.generation, pin.own.version, changed, entry, gone)
             yield "committed"
             if self.rules.current_fingerprint:
                 entry = replace(entry, fingerprint=self.model.graph[name].fingerprint)
@@ -383,7 +388,9 @@ class History:
     def ruled(self, model: Model) -> Model:
         if self.forward is not None:
             model = with_forward(model, self.forward, self.turned)
-        return model if self.policies is None else with_policies(model, self.policies, self.published)
+        if self.policies is not None:
+            model = with_policies(model, self.policies, self.published)
+        return model if self.rolling is None else with_rolling(model, self.rolling)
 
     def request(self) -> None:
         """Ask for some parts of a view, built or not, as a backfill does."""
@@ -485,6 +492,8 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
         model = with_forward(model, forward)  # type: ignore[arg-type]
     if (policies := options.get("policies")) is not None:
         model = with_policies(model, policies, bool(options.get("published")))  # type: ignore[arg-type]
+    if (rolling := options.get("rolling")) is not None:
+        model = with_rolling(model, rolling)  # type: ignore[arg-type]
     history = History(rng, model, in_memory(), rules=rules or Rules(), models=[model], **options)  # type: ignore[arg-type]
     history.ledger.define(model.graph, history.now)
     note_turned(history)
@@ -493,9 +502,10 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
 
 def run_history(seed: int, rules: Rules | None = None, swap: bool = True, rebuilding: bool = False) -> History:
     """One whole history with all its checks. Every third has failing checks, every fourth retention, and in
-    every tenth definitions change often; every seventh has refresh policies."""
+    every tenth definitions change often; every seventh has refresh policies, every sixth rolling tables."""
     often = 0.05 if seed % 10 == 5 else 0.005
     options: dict[str, object] = {"policies": seed, "published": seed % 14 == 6} if seed % 7 == 6 else {}
+    options |= {"rolling": seed} if seed % 6 == 1 else {}
     history = new_history(
         seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often, **options
     )

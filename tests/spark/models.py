@@ -43,6 +43,7 @@ class Model:
     needs: Needs
     rows: Callable[[int, Get, bool], list[Row]]
     itself: bool = False  # reads its part j-1
+    rolling: bool = False  # holds its newest part alone
 
 
 def groups(rows: list[Row], key: str = "g") -> dict[Any, list[Row]]:
@@ -309,4 +310,38 @@ update: |
     return [Model("counted", text, lambda j: [("m", j - 1, j), ("d", 0, 0)], rows)]
 
 
-TEMPLATES = [total, window, diamond, lengths, band, dimension, newest, sliding, pattern, matched, counted]
+def rolling(k: int) -> list[Model]:
+    """What two windows give now: their join, and groups of one of them."""
+
+    def near(j: int, get: Get, first: bool) -> list[Row]:
+        others = get("n", j - 1, j)
+        return [
+            {"g": a["g"], "x": None if a["x"] is None else a["x"] * k, "y": b["x"]}
+            for a in get("m", j - 2, j)
+            for b in others
+            if a["g"] is not None and a["g"] == b["g"]
+        ]
+
+    def most(j: int, get: Get, first: bool) -> list[Row]:
+        return [{"g": g, "n": len(r), "x": top(xs(r))} for g, r in groups(get("m", j - 2, j)).items()]
+
+    both = f"""
+view: near
+part: 1 minute
+output: rolling
+query: |
+  SELECT m.g, m.x * {k} AS x, n.x AS y FROM m [WINDOW 3 minutes] JOIN n [WINDOW 2 minutes] ON n.g = m.g
+"""
+    one = """
+view: most
+part: 1 minute
+output: rolling
+query: SELECT g, COUNT(*) AS n, MAX(x) AS x FROM m [WINDOW 3 minutes] GROUP BY g
+"""
+    return [
+        Model("near", both, lambda j: [("m", j - 2, j), ("n", j - 1, j)], near, rolling=True),
+        Model("most", one, lambda j: [("m", j - 2, j)], most, rolling=True),
+    ]
+
+
+TEMPLATES = [total, window, diamond, lengths, band, dimension, newest, sliding, pattern, matched, counted, rolling]

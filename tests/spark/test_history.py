@@ -76,6 +76,9 @@ class World:
             if not ready:
                 continue
             start = self.start.setdefault(model.name, ready[0])
+            if model.rolling:
+                self.tables[model.name] = {ready[-1]: model.rows(ready[-1], self.get, False)}
+                continue
             built = self.tables[model.name]
             for j in ready:
                 if j == start or (j > start and (not model.itself or j - 1 in built)):

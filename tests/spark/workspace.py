@@ -150,7 +150,7 @@ class Workspace:
             return found
         table = storage.open_at(self.engine.path(name, current.generation), current.version).table
         for row in table.to_pyarrow_table().to_pylist():
-            part = row.pop("part", 0)
+            part = row.pop("part", max(found, default=0))  # a rolling table holds one part and does not say which
             row.pop("part_timestamp", None)
             assert part in found, f"{name} has rows of {part}, which does not exist"
             found[part].append(row)

@@ -9,6 +9,8 @@ import typer
 
 from partwise.cli.open_workspace import definitions_of, moment_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
+from partwise.cli.views.rows_changed import RowsChanged, rows_changed
+from partwise.cli.views.rows_changed import show as show_rows
 from partwise.cli.views.show import as_json, moment_json, moment_text, part_or_none, say, table
 
 
@@ -21,7 +23,8 @@ def command(
 ) -> None:
     """List the parts whose content changed since a given time, newest change first, with the reason.
 
-    A part that was recomputed with the same result did not change.
+    A part that was recomputed with the same result did not change. Of a view with `output: rolling` the rows that came
+    and went since then are shown, too.
 
     \b
     Example:
@@ -36,6 +39,7 @@ def command(
     with snapshot_of(where, definitions, now) as snapshot:
         found = table_of(snapshot.graph, definitions, name)
         changed, more = changes_since(snapshot, found.name, moment, limit)
+    rolled = rows_changed(where, found.name, moment, limit) if found.rolling and changed else None
     if json:
         rows = [
             {
@@ -48,7 +52,8 @@ def command(
             }
             for row in changed
         ]
-        as_json({"table": found.name, "since": moment_json(moment), "changes": rows, "more": more})
+        told = {"rows": rolled.to_json()} if isinstance(rolled, RowsChanged) else {}
+        as_json({"table": found.name, "since": moment_json(moment), "changes": rows, "more": more} | told)
         return
     zone = where.settings.timezone
     if not changed:
@@ -65,5 +70,9 @@ def command(
         for row in changed
     ]
     table(("part", "revision", "rows", "changed", "reason"), shown)
+    if isinstance(rolled, RowsChanged):
+        show_rows(rolled)
+    elif rolled is not None:
+        say(rolled, "yellow")
     if more:
         say(f"There are more; --limit shows more than {limit}.", "dim")

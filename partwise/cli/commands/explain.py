@@ -84,6 +84,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _code("query", query)
     if item.choice:
         say(f"strategy: {item.choice}")
+    if view.rolling:
+        say("output: rolling, one table without parts: it holds the newest part alone")
     if item.settled is not None:
         say(f"settled: {moment_text(item.settled.at, zone)}{_counts(item.settled.rows, item.settled.groups)}")
     if item.advice:

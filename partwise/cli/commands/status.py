@@ -299,7 +299,9 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
 
     length = found.length
     kind = f"helper of {found.helper_of}" if found.helper_of else found.kind
-    say(f"{found.name}: {kind}" + ("" if found.kind == "dimension" else f", parts of {duration_text(length)}"), "bold")
+    parts = "" if found.kind == "dimension" else f", parts of {duration_text(length)}"
+    parts = f", rolling: its newest part of {duration_text(length)} alone" if found.rolling else parts
+    say(f"{found.name}: {kind}{parts}", "bold")
     rows: list[tuple[str, ...]] = []
     newer: int | None = None
     for row in page.parts:

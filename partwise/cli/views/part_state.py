@@ -21,6 +21,8 @@ def sentence(graph: Graph, known: PartHistory, zone: str) -> str:
     name = table.name if table.kind == "dimension" else f"{table.name}[{part_text(known.part, length)}]"
     if known.state == "expired" and table.helper_of is not None:
         return f"{name} is expired: no part of {table.helper_of} that may still change reads it."
+    if known.state == "expired" and table.rolling:
+        return f"{name} is not shown any more: {table.name} is rolling and holds its newest part alone."
     if known.state in _SIMPLE:
         return _SIMPLE[known.state].format(name=name, table=table.name)
     if known.state == "open":

@@ -11,6 +11,8 @@ rows that lie no further apart than the windows reach, each pair in the later of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from partwise.compile.model import GeneratedView, Problem, QueryView
@@ -23,7 +25,8 @@ from partwise.sql.text import Piece, quoted
 _HINT = "output: snapshot shows the whole result in each part"
 
 
-def pairs_problems(view: QueryView, query: Several) -> list[Problem]:
+def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[Problem]:
+    """`least`: so many streams it must have."""
     found = []
     tree = query.tree
     if isinstance(tree, exp.SetOperation):
@@ -57,7 +60,7 @@ def pairs_problems(view: QueryView, query: Several) -> list[Problem]:
     if (inner := tree.find(exp.Subquery)) is not None:
         what = "a subquery in FROM is not supported for pairs"
         found.append(Problem(place(inner)[0], "pairs-query", what, "join the streams themselves"))
-    if len(query.streams) < 2:
+    if len(query.streams) < least:
         found.append(Problem(query.streams[0].start, "pairs-query", "pairs need two streams", "join another stream"))
     for stream in query.streams:
         if stream.rows is not None:
@@ -74,23 +77,23 @@ def pairs_problems(view: QueryView, query: Several) -> list[Problem]:
 
 def pairs(view: QueryView, query: Several) -> list[GeneratedView]:
     streams = query.streams
-    legs = [_leg(view, query, at) for at in range(len(streams)) if _possible(view, streams, at)]
+    legs = [leg(view, query, at) for at in range(len(streams)) if possible(view, streams, at)]
     text = "\nUNION ALL\n".join(legs)
     tables = tuple(dict.fromkeys(stream.table.name for stream in streams))
     comment = "each joined row once, in the part in which it came about (grid)"
     return [
         GeneratedView(
-            view.name, view.part, text, helper=False, comment=comment, optional=tables, single_pass=_band(view, query)
+            view.name, view.part, text, helper=False, comment=comment, optional=tables, single_pass=band(view, query)
         )
     ]  # fmt: skip
 
 
-def _possible(view: QueryView, streams: tuple[Stream, ...], new: int) -> bool:
+def possible(view: QueryView, streams: tuple[Stream, ...], new: int) -> bool:
     """A stream whose window is one part has no earlier rows."""
     return all(stream.panes(view.part) > 1 for stream in streams[:new])
 
 
-def _leg(view: QueryView, query: Several, new: int) -> str:
+def leg(view: QueryView, query: Several, new: int) -> str:
     """The rows in which stream `new` is the first to have rows of part j."""
     part, names = view.part, []
     for at, stream in enumerate(query.streams):
@@ -101,12 +104,12 @@ def _leg(view: QueryView, query: Several, new: int) -> str:
     return with_condition(query, query.write(names), older)
 
 
-def _band(view: QueryView, query: Several) -> str:
+def band(view: QueryView, query: Several, more: Sequence[str] = ()) -> str:
     """All pairs of parts :first to :last, by one join of rows that are near enough."""
     part, streams = view.part, query.streams
     names = [stream.table.name + stream.reference(part).text("j") for stream in streams]
     panes = [pane(stream, part) for stream in streams]
-    latest = f"GREATEST({', '.join(panes)})"
+    latest = panes[0] if len(panes) == 1 else f"GREATEST({', '.join(panes)})"
     near = [
         f"{panes[b]} - {panes[a]} < {streams[a].panes(part)}"
         for a in range(len(streams))
@@ -114,7 +117,7 @@ def _band(view: QueryView, query: Several) -> str:
         if a != b
     ]
     text = with_condition(query, query.write(names), [*near, f"{latest} BETWEEN {FIRST} AND {LAST}"])
-    return with_items(text, [f"{latest} AS __j"])
+    return with_items(text, [*more, f"{latest} AS __j"])
 
 
 def pane(stream: Stream, part: int) -> str:

@@ -128,6 +128,14 @@ def is_several(text: str, inputs: Mapping[str, InputTable]) -> bool:
     return sum(kind != "dimension" for kind in kinds) > 1
 
 
+def is_plain(text: str) -> bool:
+    """Whether a query shows rows as they are: neither groups nor aggregates."""
+    from sqlglot import exp
+
+    tree = analyse(without_windows(text)).tree
+    return isinstance(tree, exp.Select) and not tree.args.get("group") and tree.find(exp.AggFunc) is None
+
+
 def pattern_in(text: str) -> int | None:
     """Where PATTERN stands."""
     pairs = _pairs(Piece.of_query(text).tokens)

@@ -7,12 +7,12 @@ from partwise.compile.several.read import Several, Stream
 from partwise.compile.several.rows import columns_of
 
 
-def recompute(view: QueryView, query: Several, end: int | None = None) -> list[GeneratedView]:
-    """`end` is where the query ends, should more follow that is written in another way."""
+def recompute(view: QueryView, query: Several, end: int | None = None, index: str = "j") -> list[GeneratedView]:
+    """`end` is where the query ends, should more follow that is written in another way; `index` that of its references."""
     helpers: list[GeneratedView] = []
     names = []
     for stream in query.streams:
-        window = stream.reference(view.part).text("j")
+        window = stream.reference(view.part).text(index)
         if stream.rows is None:
             names.append(stream.table.name + window)
             continue

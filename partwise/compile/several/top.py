@@ -50,7 +50,7 @@ def translate_top(view: QueryView, inputs: Mapping[str, InputTable], tail: Tail,
         problems.append(
             Problem(tail.limit.offset, "top-k", f"LIMIT takes a whole number, not {limit or 'nothing'}", _FORM)
         )
-    if view.output != "snapshot":
+    if view.output == "pairs":
         problems.append(
             Problem(tail.start, "top-k", f"output: {view.output} has no largest groups", "remove ORDER BY and LIMIT")
         )

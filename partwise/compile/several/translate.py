@@ -19,6 +19,7 @@ from partwise.compile.model import (
 )
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.factor import factor, factored, why_not_factor
+from partwise.compile.several.grid import grid, shortest, why_not_grid
 from partwise.compile.several.last import last, why_not_last
 from partwise.compile.several.pairs import pairs, pairs_problems
 from partwise.compile.several.read import Several, read
@@ -47,9 +48,14 @@ def _made(view: QueryView, query: Several) -> Translation:
     if view.output == "pairs":
         return Translation(tuple(pairs(view, query)), PAIRS)
     ways: list[Variant] = [Variant("recompute", tuple(recompute(view, query)))]
-    unlike = {"last": why_not_last(view, query), "factor": why_not_factor(view, query)}
+    unlike = {
+        "last": why_not_last(view, query),
+        "factor": why_not_factor(view, query),
+        "grid": why_not_grid(view, query),
+    }
     ways += [Variant("last", tuple(last(view, query)))] if unlike["last"] is None else []
     ways += [Variant("factor", tuple(factor(view, query, factored(query))))] if unlike["factor"] is None else []
+    ways += [Variant("grid", tuple(grid(view, query)))] if unlike["grid"] is None else []
     taken = next((way for way in ways if way.strategy == (view.strategy or "recompute")), None)
     if taken is None:
         why = unlike.get(view.strategy or "", "it is for one window with GROUP BY")
@@ -57,10 +63,13 @@ def _made(view: QueryView, query: Several) -> Translation:
         at = query.streams[0].bracket[0]
         raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
     choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "requested by strategy:")
-    if unlike["last"] is not None:
-        return Translation(taken.views, choice)  # which is better no counts tell yet
     stream = query.streams[0]
-    shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
+    if unlike["last"] is None:
+        shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
+    elif unlike["grid"] is None and view.output == "rolling":
+        shape = WindowShape(stream.table.name, stream.ratio(view.part), shortest(view, query), 1, False, "grid")
+    else:
+        return Translation(taken.views, choice)  # of the others recompute was the quickest wherever it was measured
     return Translation(taken.views, choice, variants=tuple(ways), shape=shape)
 
 

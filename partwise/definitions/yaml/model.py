@@ -426,15 +426,15 @@ class ViewDocument(_Strict):
         "break",
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
-    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor"] = Field(
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
         "`partwise explain`. `last` is for SELECT DISTINCT, `factor` for aggregates over a join; see [several streams](../several_streams.md).",
     )
-    output: Literal["snapshot", "pairs"] = Field(
+    output: Literal["snapshot", "pairs", "rolling"] = Field(
         "snapshot",
-        description="For several windows: a part holds the whole result (`snapshot`), or each joined row once, in the part "
-        "in which it came about (`pairs`).",
+        description="For windows: a part holds the whole result (`snapshot`), or each joined row once, in the part in which "
+        "it came about (`pairs`), or one table without parts holds what the newest part would (`rolling`).",
     )
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, marked in a column."

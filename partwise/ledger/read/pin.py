@@ -109,6 +109,8 @@ class Pin:
     reason: str
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)
     past: tuple[Past, ...] = ()
+    #: Of a rolling table what it holds now, if today's query made it: `changed` reaches over what the new part reads.
+    shown: Past | None = None
     #: Of views whose parts have to know: when each is born, by all that it requires, and what the ledger knew before.
     born: Mapping[int, Born] = field(default_factory=dict)
     born_before: Mapping[int, Born | None] = field(default_factory=dict)
@@ -165,7 +167,10 @@ def pin(
     if look is None:
         return None
     ready = look.ready
-    if asked is not None:
+    if asked is not None and table.rolling:
+        # Newer parts may have come since: whoever asks for one gets the newest, or else nobody might ever.
+        ready = ready if asked and ready and asked.first <= ready.last else Parts()
+    elif asked is not None:
         # A part that reads earlier parts of its own table brings along those that are ready as well.
         ready = ready.within(-FOREVER, asked.last) if table.self_references and asked else ready & asked
     due = Parts.single(*(p for p, _ in zip(ready, range(limit), strict=False)))
@@ -183,7 +188,8 @@ def pin(
     if read:
         due, reach = _of_one_version(table, due, reach, read)
     window = due | reach
-    rows = r.on.execute(_DIGESTS, {"t": table.name, "a": window.first, "b": window.last}).all()
+    first = -FOREVER if table.rolling else window.first  # a rolling table has one part, which may be an earlier one
+    rows = r.on.execute(_DIGESTS, {"t": table.name, "a": first, "b": window.last}).all()
     before = {row.part: Content(row.rows, row.digest) for row in rows}
     computed = {row.part: row.as_of for row in rows if row.fingerprint == table.fingerprint}
     reason = steps_of(graph, facts, looks, look, due)[0].reason
@@ -192,6 +198,8 @@ def pin(
     past = () if read else _pasts(r, table, due, computed)
     pinned = Pin(r.seq, table, look.start, due, reach, version_of(r, table.name), versions, before, reason, mixed, past)
     pinned = replace(pinned, kept={name: _kept(r, facts, graph[name], due) for name in beside if name in graph.tables})
+    if table.rolling:
+        pinned = replace(pinned, shown=_shown(r, table, due.last, computed))
     if not born:
         return pinned
     known = {row.part: None if row.born is None else stored(row.born, row.born_at) for row in rows}
@@ -252,6 +260,15 @@ def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) ->
         )
         for seq, parts in by_sequence.items()
     )
+
+
+def _shown(r: Reading, table: Table, position: int, computed: Mapping[int, int]) -> Past | None:
+    """What a rolling table holds, and which parts of its inputs have changed since, as far as this position reads them."""
+    if not computed:
+        return None
+    held = max(computed)
+    changed = {name: _changed_since(r, name, computed[held], table, [position]) for name in table.input_names}
+    return Past(Parts.single(held), {}, changed)
 
 
 def _changed_since(r: Reading, name: str, seq: int, table: Table, parts: list[int]) -> Parts:

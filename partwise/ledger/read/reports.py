@@ -190,6 +190,8 @@ def _missing(snapshot: Snapshot, table: Table, count: int, first: int | None, la
     """Parts that are not there, between the first that should be and the newest that is or could be."""
     if table.kind == "dimension":
         return 1 - count
+    if table.rolling:  # it never has but its newest part
+        return int(bool(due) and (last is None or due.last > last))
     now = snapshot.facts.settled(table.name)
     lows = [p for p in (first, due.first if due else None) if p is not None]
     highs = [p for p in (last, due.last if due else None) if p is not None]
@@ -203,7 +205,7 @@ def _missing(snapshot: Snapshot, table: Table, count: int, first: int | None, la
 
 def _expired(snapshot: Snapshot, table: Table) -> int:
     now = snapshot.facts.settled(table.name)
-    return 0 if now.floor is None or now.start is None else max(0, now.floor - now.start)
+    return 0 if table.rolling or now.floor is None or now.start is None else max(0, now.floor - now.start)
 
 
 def _could_start(snapshot: Snapshot, table: Table) -> int | None:

@@ -99,8 +99,8 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
     helpers = {name.removeprefix(f"{view}__") for name in tables_of(graph, view) if name != view}
-    if helpers == {"last"}:
-        return "last"
+    if helpers in ({"last"}, {"grid"}):
+        return helpers.pop()
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
 
 

@@ -30,6 +30,7 @@ from partwise.ledger.schema import (
     failure,
     generation,
     lost,
+    mixed,
     open_part,
     part,
     revision,
@@ -231,6 +232,8 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
         if w.on.execute(_FINGERPRINT, {"t": table.name}).scalar() != entry.fingerprint:
             paint(w, table.name, computed, Cause("definition"))
         mark(w, table.name, computed, entry.mixed, pin)
+    if table.rolling and computed:
+        _forget_before(w, store, table.name, computed.last)
     if computed:
         w.on.execute(FAILURE_DROP, [{"t": table.name, "p": p} for p in computed])
     found_again(w, graph, table.name, created & lost_parts(w, table.name))
@@ -430,6 +433,12 @@ def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[i
             if any(n > pin for n in newest):
                 paint(w, view.name, Parts.single(j), Cause("input", item.table))
                 break
+
+
+def _forget_before(w: Writing, store: Catalog, table: str, newest: int) -> None:
+    """A rolling table holds its newest part alone: those before it are gone, built or not."""
+    w.on.execute(delete(mixed).where(mixed.c.table == table, mixed.c.part < newest))
+    _expire(w, store, table, newest)
 
 
 def _expire(w: Writing, store: Catalog, table: str, floor: int) -> None:

@@ -102,7 +102,7 @@ def _restarts(facts: PartsToCome, old: Table, new: Table, row: Any) -> bool:
     start = row.start
     moved = new.start.rule == "at" and start is not None and start != new.start.part
     moved = moved or (old.start.rule == new.start.rule == "earliest" and old.start.part != new.start.part)
-    if old.kind != new.kind or old.length != new.length or moved:
+    if (old.kind, old.length, old.rolling) != (new.kind, new.length, new.rolling) or moved:
         return True
     same = (old.inputs, old.initial, old.optional) == (new.inputs, new.initial, new.optional) and not row.retired
     if start is None or same or new.kind != "view":

@@ -46,7 +46,9 @@ def _spread_to(w: Writing, view: Table, table: str, changed: Parts, cause: Cause
         return
     floor = frozen_below(w, view, now)
     frozen = existing(w, view.name, start, floor - 1) & touched
-    if now.floor is not None and touched and touched.last < FOREVER:  # late rows, not another dimension
+    if view.rolling:
+        frozen = Parts()  # what a rolling table no longer shows is missed by nobody
+    elif now.floor is not None and touched and touched.last < FOREVER:  # late rows, not another dimension
         frozen |= touched.within(start, now.floor - 1)
     if frozen:
         w.on.execute(_FROZEN, {"t": view.name, "n": frozen.count})
