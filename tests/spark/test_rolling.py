@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from partwise import storage
+from partwise.cli.views.rows_changed import RowsChanged, rows_changed
 from partwise.parts import Parts
 from partwise.storage.wheel import cell_of
+from partwise.workspace import open_workspace
 from spark_jobs.verify.verify import verify
 from tests.compile.several_oracle import Draw, Form, History, Row, Windowed, joined
 
@@ -62,6 +65,24 @@ def cells(workspace: Workspace, name: str) -> list[bool]:
     return [cell_of(file.path) is not None for file in handle.files]
 
 
+def told_what_changed(workspace: Workspace, folder: Path, draw: Draw, part: int) -> None:
+    """`changes` knows which rows came and went with one more part."""
+    (folder / "partwise.yaml").write_text("")
+    before, moment = {name: rows_of(workspace, name) for name in FORMS}, time.time()
+    for name in "ab":
+        workspace.replace(name, {part: [draw.row(name, part) for _ in range(3)]})
+    workspace.run()
+    for name in FORMS:
+        found, after = rows_changed(open_workspace(str(folder), {}), name, moment, 1000), rows_of(workspace, name)
+        assert isinstance(found, RowsChanged)
+        assert (Counter(found.came), Counter(found.went)) == (after - before[name], before[name] - after)
+        assert (found.came_count, found.went_count) == (len(found.came), len(found.went))
+
+
+def rows_of(workspace: Workspace, name: str) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row.values()) for rows in workspace.rows(name).values() for row in rows)
+
+
 def test_part_after_part(spark: SparkSession, tmp_path: Path) -> None:
     draw = Draw(random.Random(3))
     # Enough parts for all levels of the wheel.
@@ -88,6 +109,10 @@ def test_part_after_part(spark: SparkSession, tmp_path: Path) -> None:
         workspace.run()
         compare(workspace, seen, at)
         assert workspace.run() == [], "a step that runs twice changes nothing"
+    told_what_changed(workspace, tmp_path, draw, at + 1)
+    at += 1
+    seen = {name: {**seen[name], at: workspace.rows(name)[at]} for name in "ab"}  # type: ignore[misc]
+    compare(workspace, seen, at)
     assert all(cells(workspace, "joined"))
     assert cells(workspace, "recent")
     assert not any(cells(workspace, "whole"))

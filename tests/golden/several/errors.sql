@@ -70,3 +70,18 @@ WHERE p.ms < m.hops GROUP BY m.src
 ;
 -- strategy: merge
 SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src
+;
+-- strategy: grid
+SELECT m.src, a.level FROM measurements [WINDOW 10 minutes] m LEFT JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
+;
+-- strategy: grid
+-- part: 120
+SELECT m.src, a.level FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 3 minutes] a ON a.src = m.src
+;
+-- strategy: grid
+SELECT m.src, a.level FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 1 minute] a ON a.src = m.src
+;
+SELECT m.src FROM measurements [WINDOW 10 minutes] m FULL JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
+;
+-- output: rolling
+SELECT src, COUNT(*) AS n FROM measurements PATTERN [a, b+] WHERE a.loss > 5 AND b.loss > 5 GROUP BY src

@@ -60,3 +60,16 @@ SELECT r.src, AVG(r.loss) AS loss FROM measurements [ROWS 3 PER src WITHIN 10 mi
 SELECT m.src, COUNT(*) AS n, SUM(m.hops) AS hops, MAX(a.level) AS level
 FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
 WHERE m.loss > 5 GROUP BY m.src HAVING COUNT(*) > 2
+;
+-- title: a join of two windows as a grid
+-- strategy: grid
+SELECT m.src, m.loss, a.level FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
+;
+-- title: rolling rows of one window, as a grid
+-- strategy: grid
+-- output: rolling
+SELECT src, loss FROM measurements [WINDOW 10 minutes] WHERE loss > 5
+;
+-- title: rolling groups of one window
+-- output: rolling
+SELECT src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] GROUP BY src
