@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from deltalake import Schema
 
@@ -27,6 +28,9 @@ from partwise.storage.wheel import Turn, WheelCell, cell_of, turn
 from spark_jobs.step.compute import Computing
 from spark_jobs.step.digest import EMPTY, added
 from spark_jobs.step.small import parquet
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def turn_wheel(computing: Computing, j: int, name: str) -> Turned | None:
     handle, grid = computing.own, _grid(computing)
     if handle is None or grid is None or j == computing.pin.start:
         return None
-    cells = {file: found for file in handle.files if (found := cell_of(file.path)) is not None}
+    cells = {file: named for file in handle.files if (named := cell_of(file.path)) is not None}
     is_wheel = len(cells) == len(handle.files)
     rows = sum(content.rows for content in computing.pin.before.values())
     if computing.pin.shown is None or not by_wheel(rows, is_wheel and bool(cells), computing.engine.wheel_rows):
@@ -128,16 +132,23 @@ def _last_part(grid: Handle) -> str:
     return grid.columns[-1]
 
 
+@cache
+def _engine() -> DuckDBPyConnection:
+    """Opening one costs more than hashing a small file."""
+    import duckdb
+
+    return duckdb.connect(":memory:")
+
+
 def digest_of(rows: Any) -> str:
     """Rows and the sums of two hashes of each, by DuckDB: equal rows of any order have equal digests.
 
     It is compared only with digests of tables that are kept in the same way.
     """
-    import duckdb
-
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in rows.column_names)
     sums = ", ".join(f"SUM(hash({salt}, {columns}))" for salt in (42, 7))
-    with duckdb.connect(":memory:") as connection:
-        connection.register("rows", rows)
-        count, *found = connection.execute(f"SELECT COUNT(*), {sums} FROM rows").fetchall()[0]
+    connection = _engine().cursor()
+    connection.register("rows", rows)
+    count, *found = connection.execute(f"SELECT COUNT(*), {sums} FROM rows").fetchall()[0]
+    connection.unregister("rows")
     return f"{count}:" + "".join(f"{int(each or 0) % 2**64:016x}" for each in found)

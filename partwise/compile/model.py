@@ -8,7 +8,7 @@ from typing import Literal
 
 from partwise.parts import Bound
 
-Strategy = Literal["merge", "subtract", "recompute", "grid", "last", "factor"]
+Strategy = Literal["merge", "subtract", "recompute", "grid", "last", "factor", "cells"]
 Kind = Literal["snapshot", "pairs", "rolling"]
 
 #: Starts the message of the error that a fast update raises when a group has several rows in the part.

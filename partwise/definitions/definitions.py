@@ -151,7 +151,7 @@ class View:
     update: Statement | None = None
     query: Placed | None = None
     gaps: Literal["break", "carry"] = "break"
-    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid"] = "auto"
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid", "cells"] = "auto"
     output: Literal["snapshot", "pairs", "rolling"] = "snapshot"
     updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False

@@ -91,7 +91,8 @@ def turn(old: Collection[WheelCell], position: int, width: int, changed: Parts) 
     No row is shown longer than `width` parts.
     """
     rows = {ends: _Row() for ends in ends_at(position, width)}
-    gone, shifted = [], []
+    gone: list[WheelCell] = []
+    shifted: list[WheelCell] = []
     for cell in old:
         same = cell.ends in rows and not changed.within(*cell.came)
         if same:
@@ -102,7 +103,8 @@ def turn(old: Collection[WheelCell], position: int, width: int, changed: Parts) 
         for ends in rows:
             if ends.lo >= cell.ends.lo and ends.hi <= cell.ends.hi:
                 rows[ends].atoms.append(_Atom(cell.came, (cell,) if moves else ()))
-    fresh, settled = [], []
+    fresh: list[WheelCell] = []
+    settled: list[WheelCell] = []
     for ends, row in rows.items():
         lowest = max(position, ends.lo) - width + 1
         row.add_changed(changed.within(lowest, position))

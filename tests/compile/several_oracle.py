@@ -303,8 +303,9 @@ def grouped(draw: Draw) -> Form:
                 found.append((key, len(members), total, max(seconds, default=None), len(seconds)))
         return found
 
-    alone = ">=" not in where
-    return Form(sql, streams, meaning, view, strategies=("recompute", "factor") if alone else ("recompute",))
+    alone = ("factor",) if ">=" not in where else ()
+    celled = ("cells",) if "grid" in gridded(streams, view) else ()
+    return Form(sql, streams, meaning, view, strategies=("recompute", *celled, *alone))
 
 
 def grouped_union(draw: Draw) -> Form:

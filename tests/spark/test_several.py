@@ -34,6 +34,9 @@ MAKERS: tuple[Callable[[Draw], Form], ...] = tuple(dict.fromkeys(oracle.FORMS))
 
 #: A view of which rows and groups are counted before its first part.
 COUNTED = "counted"
+#: Those that can be kept in several ways, and some others, once more in another way.
+AGAIN = "again_"
+KEPT = (oracle.inner, oracle.inner, oracle.band, oracle.grouped, oracle.grouped, oracle.sets, oracle.top)
 #: Views that hold what their windows give now.
 ROLLING = "rolling_"
 
@@ -46,7 +49,8 @@ def there(name: str, form: Form, history: History) -> set[int]:
 def document(name: str, form: Form) -> str:
     if name.startswith(ROLLING):
         return f"---\nview: {name}\npart: {form.view} seconds\noutput: rolling\nquery: |\n  {form.sql}\n"
-    strategy = f"strategy: {form.strategies[-1]}\n" if form.output == "snapshot" else "output: pairs\n"
+    way = form.strategies[len(form.strategies) // 2 if name.startswith(AGAIN) else -1]
+    strategy = f"strategy: {way}\n" if form.output == "snapshot" else "output: pairs\n"
     strategy = "" if name == COUNTED else strategy
     return f"---\nview: {name}\npart: {form.view} seconds\n{strategy}query: |\n  {form.sql}\n"
 
@@ -62,6 +66,7 @@ def compare(workspace: Workspace, forms: dict[str, Form], history: History) -> N
 def test_every_form(spark: SparkSession, tmp_path: Path) -> None:
     draw = Draw(random.Random(7))
     forms = {f"v{at}_{make.__name__}": make(draw) for at, make in enumerate((*MAKERS, oracle.pairs))}
+    forms |= {f"{AGAIN}{at}": make(draw) for at, make in enumerate(KEPT)}
     forms |= {f"{ROLLING}{make.__name__}": make(draw) for make in MAKERS if make is not oracle.pairs}
     forms[COUNTED] = next(form for name, form in forms.items() if name.endswith("distinct"))
     views = "".join(document(name, form) for name, form in forms.items())

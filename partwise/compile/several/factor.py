@@ -23,7 +23,7 @@ from partwise.sql.expressions import columns, spelled
 from partwise.sql.text import Piece, conjunct, plain, quoted
 from partwise.sql.types.known import type_of
 
-_WHOLE = ("tinyint", "smallint", "int")
+WHOLE = ("tinyint", "smallint", "int")
 
 
 class NotPossible(Exception):
@@ -83,7 +83,7 @@ def factored(query: Several) -> Factored:
         raise NotPossible("it is for [WINDOW ...] with GROUP BY")
     names = [plain(stream.name) for stream in query.streams]
     try:
-        parsed = parse(_one_table(query))
+        parsed = parse(one_table(query))
         selection = select(parsed, names, None)
     except TranslationError as error:
         raise NotPossible(error.problems[0].message) from None
@@ -100,7 +100,7 @@ def factored(query: Several) -> Factored:
     return found
 
 
-def _one_table(query: Several) -> str:
+def one_table(query: Several) -> str:
     """The query with another FROM of the same length, which the reader of one window understands."""
     tokens = Piece(query.plain).tokens
     begin = next(t for t in tokens if t.depth == 0 and t.keyword == "FROM")
@@ -196,7 +196,7 @@ def _aggregate(call: Call, found: Factored) -> str:
         word = call.name.upper()
         return f"{word}({side.cell(f'{word}({arg}){filtered}', word + '({0})', call.name)})"
     kind = type_of(call.args[0].tree, {plain(n): k for n, k in (side.stream.table.columns or {}).items()})
-    if kind not in _WHOLE:
+    if kind not in WHOLE:
         raise NotPossible(f"{call.text} does not sum whole numbers (int or smaller)")
     total = f"SUM({side.cell(f'SUM({arg}){filtered}', 'SUM({0})', 'sum')} * {other}.n)"
     if call.name == "sum":

@@ -40,14 +40,19 @@ def shortest(view: QueryView, query: Several) -> int:
     return min(stream.panes(view.part) for stream in query.streams)
 
 
+def until(view: QueryView, query: Several) -> str:
+    """The last part that shows a joined row."""
+    ends = [f"{pane(stream, view.part)} + {stream.panes(view.part) - 1}" for stream in query.streams]
+    return ends[0] if len(ends) == 1 else f"LEAST({', '.join(ends)})"
+
+
 def grid(view: QueryView, query: Several) -> list[GeneratedView]:
     part, streams = view.part, query.streams
     columns = [quoted(name) for name in column_names(query)]
     last = quoted(last_part(query))
-    ends = [f"{pane(stream, part)} + {stream.panes(part) - 1}" for stream in streams]
-    until = ends[0] if len(ends) == 1 else f"LEAST({', '.join(ends)})"
+    end = until(view, query)
     legs = [
-        with_items(leg(view, query, at), [f"{until} AS {last}"])
+        with_items(leg(view, query, at), [f"{end} AS {last}"])
         for at in range(len(streams))
         if possible(view, streams, at)
     ]
@@ -69,7 +74,7 @@ def grid(view: QueryView, query: Several) -> list[GeneratedView]:
             "\nUNION ALL\n".join([*legs, here]),
             comment="each joined row once, with the last part that shows it (grid)",
             optional=tuple(dict.fromkeys(stream.table.name for stream in streams)),
-            single_pass=f"{band(view, query, [f'{until} AS {last}'])}\nUNION ALL\n{everywhere}",
+            single_pass=f"{band(view, query, [f'{end} AS {last}'])}\nUNION ALL\n{everywhere}",
             reaches=Bound(1, 1 - span),
         ),
         GeneratedView(

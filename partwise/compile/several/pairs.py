@@ -94,14 +94,16 @@ def possible(view: QueryView, streams: tuple[Stream, ...], new: int) -> bool:
 
 
 def leg(view: QueryView, query: Several, new: int) -> str:
-    """The rows in which stream `new` is the first to have rows of part j."""
+    """The rows in which stream `new` is the first to have rows of part j; without GROUP BY and HAVING."""
     part, names = view.part, []
     for at, stream in enumerate(query.streams):
         reference = stream.reference(part, stream.ratio(part)) if at == new else stream.reference(part)
         names.append(stream.table.name + reference.text("j"))
     newest = query.streams[new]
     older = [f"{pane(s, part)} < {pane(newest, part)}" for s in query.streams[:new]]
-    return with_condition(query, query.write(names), older)
+    tokens = Piece(query.plain).tokens
+    end = next((t.start for t in tokens if t.depth == 0 and t.keyword in ("GROUP BY", "HAVING")), None)
+    return with_condition(query, query.write(names, end), older)
 
 
 def band(view: QueryView, query: Several, more: Sequence[str] = ()) -> str:

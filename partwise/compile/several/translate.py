@@ -17,6 +17,7 @@ from partwise.compile.model import (
     Variant,
     WindowShape,
 )
+from partwise.compile.several.cells import cells, why_not_cells
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.factor import factor, factored, why_not_factor
 from partwise.compile.several.grid import grid, shortest, why_not_grid
@@ -52,10 +53,12 @@ def _made(view: QueryView, query: Several) -> Translation:
         "last": why_not_last(view, query),
         "factor": why_not_factor(view, query),
         "grid": why_not_grid(view, query),
+        "cells": why_not_cells(view, query),
     }
     ways += [Variant("last", tuple(last(view, query)))] if unlike["last"] is None else []
     ways += [Variant("factor", tuple(factor(view, query, factored(query))))] if unlike["factor"] is None else []
     ways += [Variant("grid", tuple(grid(view, query)))] if unlike["grid"] is None else []
+    ways += [Variant("cells", tuple(cells(view, query)))] if unlike["cells"] is None else []
     taken = next((way for way in ways if way.strategy == (view.strategy or "recompute")), None)
     if taken is None:
         why = unlike.get(view.strategy or "", "it is for one window with GROUP BY")

@@ -426,7 +426,7 @@ class ViewDocument(_Strict):
         "break",
         description="For patterns: a part in which a group is absent ends its runs (`break`), or they wait (`carry`).",
     )
-    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid"] = Field(
+    strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid", "cells"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
         "`partwise explain`. `last` is for SELECT DISTINCT, `factor` for aggregates over a join; see [several streams](../several_streams.md).",

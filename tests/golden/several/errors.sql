@@ -85,3 +85,9 @@ SELECT m.src FROM measurements [WINDOW 10 minutes] m FULL JOIN alarms [WINDOW 5 
 ;
 -- output: rolling
 SELECT src, COUNT(*) AS n FROM measurements PATTERN [a, b+] WHERE a.loss > 5 AND b.loss > 5 GROUP BY src
+;
+-- strategy: cells
+SELECT m.src, SUM(m.loss) AS s FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src
+;
+-- strategy: cells
+SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m LEFT JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src

@@ -73,3 +73,8 @@ SELECT src, loss FROM measurements [WINDOW 10 minutes] WHERE loss > 5
 -- title: rolling groups of one window
 -- output: rolling
 SELECT src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] GROUP BY src
+;
+-- title: aggregates over a join as cells
+-- strategy: cells
+SELECT m.src, COUNT(*) AS n, AVG(p.ms) AS ms FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p
+ON p.src = m.src AND p.ms > m.loss GROUP BY m.src HAVING COUNT(*) > 2
