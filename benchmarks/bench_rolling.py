@@ -55,11 +55,10 @@ class Grid:
 
 
 def by_wheel(table: Handle, grid: Grid, position: int, changed: Parts) -> Handle:
-    known = {file: found[0] for file in table.files if (found := cell_of(file.path)) is not None}
-    found = turn(list(known.values()), position, grid.width, changed)
-    made = carry_out(found, table, grid.handle, position, uuid.uuid4().hex[:12])
-    going = {*found.gone, *found.shifted}
-    version = storage.commit(table, list(made), [file for file, cell in known.items() if cell in going], {})
+    known = {named[0]: (file, named[1]) for file in table.files if (named := cell_of(file.path)) is not None}
+    found = turn(list(known), position, grid.width, changed)
+    made = carry_out(found, table, grid.handle, position, uuid.uuid4().hex[:12], known)
+    version = storage.commit(table, list(made), [known[cell][0] for cell in (*found.gone, *found.shifted)], {})
     return storage.open_at(table.path, version)
 
 
@@ -67,7 +66,7 @@ def whole(table: Handle, grid: Grid, position: int, changed: Parts) -> Handle:
     from partwise.storage.wheel import Turn
 
     all_of_it = WheelCell(Range(position, position + grid.width), Range(position - grid.width + 1, position))
-    made = carry_out(Turn(fresh=(all_of_it,)), table, grid.handle, position, uuid.uuid4().hex[:12])
+    made = carry_out(Turn(fresh=(all_of_it,)), table, grid.handle, position, uuid.uuid4().hex[:12], {})
     version = storage.commit(table, list(made), table.files, {})
     return storage.open_at(table.path, version)
 

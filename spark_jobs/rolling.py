@@ -71,7 +71,7 @@ def turn_wheel(computing: Computing, j: int, name: str) -> Turned | None:
         before = computing.pin.shown
         changed &= before.changed[computing.view.name + HELPER] | Parts.of((before.parts.last + 1, FOREVER))
     found = turn([cell for cell, _ in cells.values()] if is_wheel else (), j, width, changed)
-    made = carry_out(found, handle, grid, j, name)
+    made = carry_out(found, handle, grid, j, name, {cell: (file, digest) for file, (cell, digest) in cells.items()})
     going = {*found.gone, *found.shifted}
     removed = [file for file in handle.files if not is_wheel or cells[file][0] in going]
     kept = [file for file in handle.files if file not in removed]
@@ -87,28 +87,51 @@ def _grid(computing: Computing) -> Handle | None:
     return computing.handle(name) if name in computing.pin.inputs else None
 
 
-def carry_out(found: Turn, handle: Handle, grid: Handle, position: int, name: str) -> dict[File, tuple[WheelCell, str]]:
-    """Write the files of a turn. Returns them with their cells and digests; a cell without rows has none."""
+def carry_out(
+    found: Turn, handle: Handle, grid: Handle, position: int, name: str, old: Mapping[WheelCell, tuple[File, str]]
+) -> dict[File, tuple[WheelCell, str]]:
+    """Write the files of a turn. Returns them with their cells and digests; a cell without rows has none.
+
+    `old` are the files there are. Rows that are merged come from these, the others from the grid: which row of a file
+    leaves when is known there alone.
+    """
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    schema, begun = pa.schema(Schema.from_json(handle.schema).to_arrow()), False
+    schema = pa.schema(Schema.from_json(handle.schema).to_arrow())
     made: dict[File, tuple[WheelCell, str]] = {}
+
+    def keep(cell: WheelCell, rows: Any, digest: str) -> None:
+        if not made:
+            storage.begin(handle, name)
+        made[write(handle, name, cell.name(digest), parquet(rows))] = (cell, digest)
+
     by_came: dict[Range, list[WheelCell]] = defaultdict(list)
-    for cell in (*found.fresh, *found.settled):
+    for cell in found.fresh:
         by_came[cell.came].append(cell)
+    for cell in found.settled:
+        if (merged := _merged(cell, found)) is None:
+            by_came[cell.came].append(cell)
+        else:
+            files = [old[each] for each in merged]
+            keep(cell, dataset(handle, [file for file, _ in files]).to_table(), added(digest for _, digest in files))
+    last = _last_part(grid)
     for came, cells in by_came.items():
-        rows = _rows(grid, came, max(position, min(cell.ends.lo for cell in cells)), max(c.ends.hi for c in cells))
-        last = _last_part(grid)
+        rows = _rows(grid, came, max(position, min(c.ends.lo for c in cells)), max(c.ends.hi for c in cells))
         for cell in cells:
             wanted = _between(rows, last, cell.ends).select(schema.names).cast(schema)
-            if not wanted.num_rows:
-                continue
-            if not begun:
-                storage.begin(handle, name)
-                begun = True
-            digest = digest_of(wanted)
-            made[write(handle, name, cell.name(digest), parquet(wanted))] = (cell, digest)
+            if wanted.num_rows:
+                keep(cell, wanted, digest_of(wanted))
     return made
+
+
+def _merged(cell: WheelCell, found: Turn) -> list[WheelCell] | None:
+    """The old cells that a new one is put together from; None if one of them is split."""
+    inside = [
+        old
+        for old in found.shifted
+        if old.ends.lo <= cell.ends.lo <= old.ends.hi and cell.came.lo <= old.came.lo <= cell.came.hi
+    ]
+    return inside if all(old.ends == cell.ends for old in inside) else None
 
 
 def _rows(grid: Handle, came: Range, first: int, last: int) -> Any:

@@ -48,10 +48,18 @@ class Lake:
 
     def move(self, position: int, changed: Parts) -> None:
         cells = {cell_of(file.path): file for file in self.table.files}
-        old = {found[0]: file for found, file in cells.items() if found is not None}
+        named = {found: file for found, file in cells.items() if found is not None}
+        old = {cell: file for (cell, _), file in named.items()}
         assert len(old) == len(self.table.files)
         found = turn(old, position, WIDTH, changed)
-        made = carry_out(found, self.table, self.grid, position, uuid.uuid4().hex[:12])
+        made = carry_out(
+            found,
+            self.table,
+            self.grid,
+            position,
+            uuid.uuid4().hex[:12],
+            {cell: (file, digest) for (cell, digest), file in named.items()},
+        )
         moved = {old[cell].path for cell in found.shifted} | {
             f.path for f, (c, _) in made.items() if c in found.settled
         }
