@@ -46,3 +46,31 @@ def test_it_is_changed_only_where_that_pays() -> None:
     assert is_worth_it(shape, 1_000_000, 2_000, "recompute")
     assert not is_worth_it(shape, 100_000, 2_000_000, "recompute")
     assert "groups in a window" in by_counts(shape, 100_000, 2_000).why
+
+
+NEAR = (
+    "SELECT m.src, a.level FROM measurements [WINDOW {} minutes] m JOIN alarms [WINDOW 50 minutes] a ON a.src = m.src"
+)
+
+
+def test_large_rolling_tables_are_kept_as_a_grid() -> None:
+    found = translate(QueryView("v", NEAR.format(200), 60, output="rolling"), TABLES)
+    assert found.choice.strategy == "recompute"
+    assert [variant.strategy for variant in found.variants] == ["recompute", "grid"]
+    shape = found.shape
+    assert shape is not None
+    assert (shape.counted, shape.panes) == ("grid", 50), "no row stays longer than the shortest window"
+    for new, expected in ((100, "recompute"), (19_000, "recompute"), (21_000, "grid")):
+        choice = by_counts(shape, 1_000, new)
+        assert choice.strategy == expected
+        assert f"rolling table of about {50 * new:,} rows" in choice.why
+    assert is_worth_it(shape, 1_000, 80_000, "recompute")
+    assert not is_worth_it(shape, 1_000, 30_000, "recompute")
+    assert made(200, query=NEAR).shape is None, "of a snapshot all rows are written in each part, however it is kept"
+
+
+def test_strategies_of_joins_are_taken_as_requested() -> None:
+    assert [view.name for view in made(200, "grid", NEAR).views] == ["v__grid", "v"]
+    grouped = NEAR.replace("SELECT m.src, a.level", "SELECT m.src, COUNT(*) AS n") + " GROUP BY m.src"
+    assert [view.name for view in made(200, "cells", grouped).views] == ["v__cells", "v"]
+    assert made(200, query=grouped).choice.strategy == "recompute"

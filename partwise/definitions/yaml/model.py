@@ -429,7 +429,7 @@ class ViewDocument(_Strict):
     strategy: Literal["auto", "merge", "subtract", "recompute", "last", "factor", "grid", "cells"] = Field(
         "auto",
         description="For windows: how they are kept. Default: settled by rows and groups before the first part; see "
-        "`partwise explain`. `last` is for SELECT DISTINCT, `factor` for aggregates over a join; see [several streams](../several_streams.md).",
+        "`partwise explain`. `last` is for SELECT DISTINCT, `factor` and `cells` for aggregates over a join, `grid` for its rows; see [several streams](../several_streams.md).",
     )
     output: Literal["snapshot", "pairs", "rolling"] = Field(
         "snapshot",
