@@ -120,6 +120,10 @@ class PastReader:
                 if parts is not None:
                     if found.kind == "dimension":
                         raise PartwiseError(f"{found.name} is a dimension: it has no parts; leave `parts` out.")
+                    if found.rolling:
+                        raise PartwiseError(
+                            f"{found.name} is rolling: it holds one result, and no parts; leave `parts` out."
+                        )
                     span = Parts.of(parse_range(parts, found.length))
                     pin = replace(pin, parts=span if pin.parts is None else pin.parts & span)
                 quoted = '"' + found.name.replace('"', '""') + '"'
