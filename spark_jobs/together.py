@@ -77,7 +77,8 @@ def may_share(engine: Engine, table: str) -> bool:
     found = engine.definitions.usable.get(table)
     if not isinstance(found, Runnable) or found.written.engine == "submit":
         return False
-    return not engine.definitions.graph()[table].self_references
+    mine = engine.definitions.graph()[table]
+    return not (mine.self_references or mine.rolling)
 
 
 def run_together(
