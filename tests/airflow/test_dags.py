@@ -297,11 +297,6 @@ def test_the_documentation_shows_the_definition_as_written_and_what_is_generated
     assert "For part j:" in docs
     plain = parsed(workspace, "a").doc_md
     assert plain.count("FROM m[j]") == 1, "what is not generated is shown once"
-    query = "query: SELECT loss FROM m [WINDOW 3 minutes]"
-    (workspace / "view_defs" / "now.yaml").write_text(f"view: now\npart: 1 minute\noutput: rolling\n{query}\n")
-    rolling = parsed(workspace, "now")
-    assert "One table without parts: what its windows give now, moved on every 1 minute." in rolling.doc_md
-    assert [task.task_id for task in rolling.topological_sort()] == ["required_parts_exist", "now", "announce"]
 
 
 def test_bad_files_with_names_alike_have_an_import_error_each(workspace: Path) -> None:
