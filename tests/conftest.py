@@ -35,7 +35,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how many random histories are simulated; `make test-slow` goes on to 1,000",
     )
     parser.addoption("--spark-histories", type=int, default=12, help="how many random histories run on real Spark")
-    parser.addoption("--spark-histories", type=int, default=11, help="how many random histories run on real Spark")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order; the same for a seed")
     parser.addoption("--relations", type=int, default=1000, help="how many random queries are compared for each rule")
     parser.addoption("--soak", type=float, default=0, help="how many minutes the soak test runs; 0: not at all")

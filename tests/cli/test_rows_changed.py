@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partwise import storage
-from partwise.cli.views.rows_changed import _compared
+from partwise.cli.rows_changed import _compared
 from partwise.storage import schema as schemas
 from partwise.storage.query import PinnedTable
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from partwise import storage
-from partwise.cli.views.rows_changed import RowsChanged, rows_changed
+from partwise.cli.rows_changed import RowsChanged, rows_changed
 from partwise.parts import Parts
 from partwise.storage.wheel import cell_of
 from partwise.workspace import open_workspace

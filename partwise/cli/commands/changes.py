@@ -9,8 +9,8 @@ import typer
 
 from partwise.cli.open_workspace import definitions_of, moment_of, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
-from partwise.cli.views.rows_changed import RowsChanged, rows_changed
-from partwise.cli.views.rows_changed import show as show_rows
+from partwise.cli.rows_changed import RowsChanged, rows_changed
+from partwise.cli.rows_changed import show as show_rows
 from partwise.cli.views.show import as_json, moment_json, moment_text, part_or_none, say, table
 
 
