@@ -30,6 +30,7 @@ QUESTIONS = [
     "/backfill?table=by_minute&range=2026-10-03T10:20",
     "/rights?table=final",
 ]
+NO_SAMPLE = "/estimate?table=by_minute&part=2026-10-03T10:42"
 FILES = ["/", "/static/main.js", "/static/style.css", "/docs", "/openapi.json"]
 
 
@@ -39,6 +40,11 @@ def test_it_answers(client: Client, path: str) -> None:
     assert found.status_code == 200, found.text
     if path in QUESTIONS:
         assert found.json()
+
+
+def test_a_view_without_a_sample_has_no_estimate(client: Client) -> None:
+    found = client.get(NO_SAMPLE)
+    assert (found.status_code, found.json()["detail"]) == (422, "by_minute has no sample.")
 
 
 def test_no_route_answers_without_a_user(tmp_path: Path) -> None:
@@ -53,8 +59,9 @@ def test_no_route_answers_without_a_user(tmp_path: Path) -> None:
     app.mount("/partwise", page)
     client = Client(app)
     paths = {route.path for route in page.routes}
-    assert {p.partition("?")[0] for p in QUESTIONS} | {"/", "/docs", "/openapi.json", "/static/{name}"} == paths
-    for path in QUESTIONS + FILES:
+    asked = [*QUESTIONS, NO_SAMPLE]
+    assert {p.partition("?")[0] for p in asked} | {"/", "/docs", "/openapi.json", "/static/{name}"} == paths
+    for path in asked + FILES:
         assert client.get(path).status_code == 401, path
     assert client.post("/backfill", json={}).status_code == 401
     shown = client.get("/", headers={"accept": "text/html"})
@@ -234,7 +241,7 @@ def test_questions_by_the_hundred_never_make_it_stumble(site: Site) -> None:
         settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)(
             given(case=case, table=names, span=ranges)(ask)
         )()
-    assert set(answered) == {f"GET {path.partition('?')[0]}" for path in QUESTIONS} | {"POST /backfill"}
+    assert set(answered) == {f"GET {path.partition('?')[0]}" for path in [*QUESTIONS, NO_SAMPLE]} | {"POST /backfill"}
     for asked, codes in answered.items():
         assert codes <= {200, 422}, (asked, codes)
     assert {200, 422} <= answered["POST /backfill"]

@@ -39,7 +39,7 @@ def test_a_late_row_on_its_way_is_not_seen_by_halves(run: Run, small: Small) -> 
     still = run("query", JOINED, "--settled", "--json")
     assert still.json == before.json
     assert sequence(still.err) < sequence(run("query", JOINED, "--json").err)
-    assert f"newer moments are not settled: b[{AT}] (late rows in s[{AT}])" in still.err
+    assert f"newer snapshots are not settled: b[{AT}] (late rows in s[{AT}])" in still.err
     # The late row is in one part: other parts are settled now.
     other = run("query", JOINED.replace(f"= {FIRST + 1}", f"= {FIRST + 3}"), "--settled", "--json")
     assert sequence(other.err) > sequence(before.err)
@@ -64,7 +64,7 @@ def test_a_view_without_content_is_refused(run: Run, small: Small) -> None:
     small.workspace.take_over(small.ledger, small.workspace.load(), small.now())
     done = run("query", f"SELECT * FROM y WHERE part = {FIRST}", "--settled")
     assert done.code == 1
-    assert "at no moment that is on record" in done.err or "had no complete content yet" in done.err
+    assert "at no sequence on record" in done.err or "had no complete content yet" in done.err
     assert f"z[{part_text(FIRST, 60)}]" in done.err
 
 
