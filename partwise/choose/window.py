@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from partwise.choose.rolling import rolling_costs
-from partwise.compile.model import Choice, Problem, QueryView, Strategy, TranslationError, WindowShape
+from partwise.compile.model import Choice, QueryView, Strategy, WindowShape
+from partwise.sql.parse import SqlProblem, TranslationError
 
 if TYPE_CHECKING:
     from partwise.compile.window.cells import Split
@@ -71,15 +72,19 @@ def choose(view: QueryView, splits: Sequence[Split], panes: int, per_slide: int,
         if view.strategy not in ("merge", "subtract", "recompute"):
             why = "it is for SELECT DISTINCT and for several streams"
             what = f"strategy {view.strategy} is not possible: {why}"
-            raise TranslationError(Problem(offset, "bad-strategy", what, "merge, subtract and recompute are"))
+            raise TranslationError(SqlProblem(offset, "bad-strategy", what, "merge, subtract and recompute are"))
         if view.strategy != "recompute" and stuck:
             raise TranslationError(
-                Problem(offset, "bad-strategy", f"strategy {view.strategy} is not possible: {stuck[0]}", "recompute is")
+                SqlProblem(
+                    offset, "bad-strategy", f"strategy {view.strategy} is not possible: {stuck[0]}", "recompute is"
+                )
             )
         if view.strategy == "subtract" and not rollable:
             why = "no aggregate of integers or decimals" if panes > per_slide else "windows do not overlap"
             raise TranslationError(
-                Problem(offset, "bad-strategy", f"strategy subtract is not possible: {why}", "merge and recompute are")
+                SqlProblem(
+                    offset, "bad-strategy", f"strategy subtract is not possible: {why}", "merge and recompute are"
+                )
             )
         return Choice(view.strategy, "requested by strategy:")
     if stuck:

@@ -7,21 +7,20 @@ from partwise.compile.model import (
     Choice,
     GeneratedView,
     InputTable,
-    Problem,
     QueryView,
     Translation,
-    TranslationError,
     Variant,
     WindowShape,
 )
+from partwise.sql.parse import SqlProblem, TranslationError
 
 __all__ = [
     "MANY_ROWS",
     "Choice",
     "GeneratedView",
     "InputTable",
-    "Problem",
     "QueryView",
+    "SqlProblem",
     "Translation",
     "TranslationError",
     "Variant",

@@ -48,24 +48,6 @@ class InputTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that cannot be translated: where in the query, what, and what to write instead."""
-
-    offset: int
-    code: str
-    message: str
-    hint: str = ""
-
-
-class TranslationError(Exception):
-    """Everything that is wrong with one query, in order of position."""
-
-    def __init__(self, *problems: Problem) -> None:
-        self.problems = tuple(sorted(dict.fromkeys(problems), key=lambda p: p.offset))
-        super().__init__("; ".join(f"{p.code}: {p.message}" for p in self.problems))
-
-
-@dataclass(frozen=True, slots=True)
 class GeneratedView:
     """One view of the translation, as if a person had written it.
 

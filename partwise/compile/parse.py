@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.parts import BadTime, seconds
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, Token, plain, wants_operand
 
 SUPPORTED = "SELECT ... FROM one table with PATTERN [...] or [WINDOW ...], WHERE, GROUP BY, HAVING, ORDER BY (patterns)"
@@ -82,29 +82,33 @@ def parse(text: str) -> Query:
 
 def _clauses(query: Piece) -> dict[str, Piece]:
     if not query.tokens or query.tokens[0].upper != "SELECT":
-        raise TranslationError(Problem(0, "bad-query", "the query must begin with SELECT", f"supported: {SUPPORTED}"))
+        raise TranslationError(
+            SqlProblem(0, "bad-query", "the query must begin with SELECT", f"supported: {SUPPORTED}")
+        )
     heads: list[Token] = []
-    problems: list[Problem] = []
+    problems: list[SqlProblem] = []
     for at, token in enumerate(query.tokens):
         if token.depth == 0 and token.keyword in _CLAUSES and not _is_distinct_from(query.tokens, at):
             if any(t.upper == token.upper for t in heads):
-                problems.append(Problem(token.start, "bad-query", f"a second {token.upper}", f"supported: {SUPPORTED}"))
+                problems.append(
+                    SqlProblem(token.start, "bad-query", f"a second {token.upper}", f"supported: {SUPPORTED}")
+                )
             heads.append(token)
         elif token.depth == 0 and token.keyword in _REFUSED and not wants_operand(query.tokens[at - 1]):
             problems.append(
-                Problem(
+                SqlProblem(
                     token.start, "unsupported-clause", f"{token.upper} is not supported here", f"supported: {SUPPORTED}"
                 )
             )
     if not any(t.upper == "FROM" for t in heads):
-        problems.append(Problem(0, "bad-query", "FROM is missing", f"supported: {SUPPORTED}"))
+        problems.append(SqlProblem(0, "bad-query", "FROM is missing", f"supported: {SUPPORTED}"))
     if problems:
         raise TranslationError(*problems)
     ends = [*(t.start for t in heads[1:]), len(query.text)]
     found = {t.upper: query.cut(t.end, end) for t, end in zip(heads, ends, strict=True)}
     empty = [t for t in heads if not found[t.upper].text]
     if empty:
-        raise TranslationError(*(Problem(t.start, "bad-query", f"nothing follows {t.upper}") for t in empty))
+        raise TranslationError(*(SqlProblem(t.start, "bad-query", f"nothing follows {t.upper}") for t in empty))
     return found
 
 
@@ -117,7 +121,7 @@ def _is_distinct_from(tokens: tuple[Token, ...], at: int) -> bool:
 def _items(clause: Piece) -> tuple[Item, ...]:
     if clause.tokens[0].upper == "DISTINCT":
         raise TranslationError(
-            Problem(
+            SqlProblem(
                 clause.offset, "unsupported-clause", "SELECT DISTINCT is not supported", "GROUP BY makes rows unique"
             )
         )
@@ -126,7 +130,7 @@ def _items(clause: Piece) -> tuple[Item, ...]:
 
 def _item(piece: Piece) -> Item:
     if not piece.text:
-        raise TranslationError(Problem(piece.offset, "bad-query", "an expression is missing between commas"))
+        raise TranslationError(SqlProblem(piece.offset, "bad-query", "an expression is missing between commas"))
     tokens = piece.tokens
     last = tokens[-1]
     if len(tokens) > 1 and last.word and last.depth == 0:
@@ -137,7 +141,9 @@ def _item(piece: Piece) -> Item:
             return Item(piece.cut(piece.offset, last.start), last.text.strip("`"))
     if tokens[0].text == "*" or (last.text == "*" and len(tokens) == 3):
         raise TranslationError(
-            Problem(piece.offset, "select-star", "SELECT * is not supported", "name the group columns and aggregates")
+            SqlProblem(
+                piece.offset, "select-star", "SELECT * is not supported", "name the group columns and aggregates"
+            )
         )
     return Item(piece, None)
 
@@ -148,7 +154,7 @@ def _group_by(clause: Piece | None) -> list[Piece]:
     for token in clause.tokens:
         if token.depth == 0 and token.keyword in ("ROLLUP", "CUBE", "GROUPING", "ALL", "WITH", "GROUPING SETS"):
             raise TranslationError(
-                Problem(
+                SqlProblem(
                     token.start, "unsupported-clause", f"GROUP BY {token.upper} is not supported", "name the columns"
                 )
             )
@@ -163,7 +169,7 @@ def _from(clause: Piece) -> _From:
     first = tokens[0]
     if not first.word:
         raise TranslationError(
-            Problem(
+            SqlProblem(
                 first.start,
                 "bad-from",
                 f"a table name must follow FROM, found '{first.text}'",
@@ -180,7 +186,7 @@ def _from(clause: Piece) -> _From:
         begins_window = token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].upper == "WINDOW"
         if (begins_pattern and pattern is not None) or (begins_window and window is not None):
             what = "PATTERN" if begins_pattern else "WINDOW"
-            raise TranslationError(Problem(token.start, "bad-from", f"a second {what}", "a query has one of them"))
+            raise TranslationError(SqlProblem(token.start, "bad-from", f"a second {what}", "a query has one of them"))
         if begins_pattern:
             end = _closing(tokens, at + 1)
             pattern = _pattern(clause.cut(tokens[at + 1].end, tokens[end].start))
@@ -197,11 +203,11 @@ def _from(clause: Piece) -> _From:
             break
     if pattern is None and window is None:
         raise TranslationError(
-            Problem(first.start, "no-pattern", f"neither PATTERN nor WINDOW follows {first.text}",
+            SqlProblem(first.start, "no-pattern", f"neither PATTERN nor WINDOW follows {first.text}",
                     "write FROM s PATTERN [a, b+] or FROM s [WINDOW 10 minutes]; a plain query goes under update:")
         )  # fmt: skip
     if pattern is not None and window is not None:
-        raise TranslationError(Problem(first.start, "bad-from", "PATTERN and WINDOW are not allowed in one query"))
+        raise TranslationError(SqlProblem(first.start, "bad-from", "PATTERN and WINDOW are not allowed in one query"))
     joins = clause.cut(tokens[at].start, clause.offset + len(clause.text)) if at < len(tokens) else None
     return first.text.strip("`"), first.start, alias, joins, pattern, window
 
@@ -213,22 +219,22 @@ def _closing(tokens: tuple[Token, ...], opening: int) -> int:
     for at in range(opening + 1, len(tokens)):
         if tokens[at].text == "]" and tokens[at].depth == tokens[opening].depth:
             return at
-    raise TranslationError(Problem(tokens[opening].start, "bad-from", "'[' is not closed by ']'"))
+    raise TranslationError(SqlProblem(tokens[opening].start, "bad-from", "'[' is not closed by ']'"))
 
 
 def _pattern(inside: Piece) -> tuple[Variable, ...]:
     found: list[Variable] = []
-    problems: list[Problem] = []
+    problems: list[SqlProblem] = []
     hint = "write variables with commas between them, + for one or more rows: PATTERN [a, b+, c]"
     for piece in inside.split() or [inside]:
         words = piece.tokens
         good = (len(words) == 1 or (len(words) == 2 and words[1].text == "+")) and words[0].word
         if not good:
             what = f"'{piece.text}' is not a pattern variable" if piece.text else "a pattern variable is missing"
-            problems.append(Problem(piece.offset, "bad-pattern", what, hint))
+            problems.append(SqlProblem(piece.offset, "bad-pattern", what, hint))
         elif any(v.name == plain(words[0].text) for v in found):
             problems.append(
-                Problem(piece.offset, "bad-pattern", f"variable {words[0].text} appears twice in the pattern", hint)
+                SqlProblem(piece.offset, "bad-pattern", f"variable {words[0].text} appears twice in the pattern", hint)
             )
         else:
             found.append(Variable(plain(words[0].text), len(words) == 2, piece.offset))
@@ -250,5 +256,5 @@ def seconds_of(piece: Piece) -> int:
         return seconds(piece.text)
     except BadTime as why:
         raise TranslationError(
-            Problem(piece.offset, "bad-window", str(why), "write [WINDOW 10 minutes] or [WINDOW 1 day SLIDE 1 hour]")
+            SqlProblem(piece.offset, "bad-window", str(why), "write [WINDOW 10 minutes] or [WINDOW 1 day SLIDE 1 hour]")
         ) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.compile.parse import Item, Query
 from partwise.sql.calls import Call, calls
 from partwise.sql.expressions import ColumnUse, columns, previous_problem, row_problems, spelled
 from partwise.sql.operators import stands_alone
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, one_line, plain
 
 
@@ -61,7 +61,7 @@ class Selection:
 def select(query: Query, qualifiers: Iterable[str], known: Iterable[str] | None) -> Selection:
     """`qualifiers` are table aliases, `known` the input's columns (None: unknown). Raises with every problem."""
     tables = list(qualifiers)
-    problems: list[Problem] = []
+    problems: list[SqlProblem] = []
     keys = _keys(query, tables, known, problems)
     outputs: list[SelectOutput] = []
     for item in query.items:
@@ -84,7 +84,7 @@ def select(query: Query, qualifiers: Iterable[str], known: Iterable[str] | None)
     return Selection(tuple(keys), tuple(outputs), having)
 
 
-def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems: list[Problem]) -> list[Key]:
+def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems: list[SqlProblem]) -> list[Key]:
     columns_known = None if known is None else {plain(name) for name in known}
     keys: list[Key] = []
     for clause in query.group_by:
@@ -98,11 +98,11 @@ def _keys(query: Query, tables: list[str], known: Iterable[str] | None, problems
                 piece, name = item.body.unwrapped(), item.alias
                 break
         if written.text.isdigit() and piece is written:
-            problems.append(Problem(written.offset, "bad-group", f"there is no item {written.text} in SELECT"))
+            problems.append(SqlProblem(written.offset, "bad-group", f"there is no item {written.text} in SELECT"))
             continue
         try:
             if calls(piece):
-                problems.append(Problem(written.offset, "bad-group", "an aggregate cannot be grouped by"))
+                problems.append(SqlProblem(written.offset, "bad-group", "an aggregate cannot be grouped by"))
                 continue
             problems += row_problems(piece, "GROUP BY")
             previous = previous_problem(piece)
@@ -137,7 +137,7 @@ def _formula(piece: Piece, keys: list[Key], tables: list[str], aliases: dict[str
     if previous is not None:
         raise TranslationError(previous)
     problems = [
-        Problem(use.start, "not-grouped", f"{use.written} is neither in GROUP BY nor inside an aggregate",
+        SqlProblem(use.start, "not-grouped", f"{use.written} is neither in GROUP BY nor inside an aggregate",
                 f"group by it, or write for example MAX({use.written})")
         for use in loose if use.start not in named
     ]  # fmt: skip
@@ -239,14 +239,14 @@ def _default_name(whole_body: Piece, formula: Formula, tables: list[str]) -> str
         words = [plain(t.text) for arg in call.args for t in arg.tokens if t.word]
         return "_".join([call.name, *words]) if len(words) <= 2 else call.name
     raise TranslationError(
-        Problem(body.offset, "unnamed-column", f"'{body.text}' has no name", "give it one: ... AS name")
+        SqlProblem(body.offset, "unnamed-column", f"'{body.text}' has no name", "give it one: ... AS name")
     )
 
 
 def _check_name(name: str, item: Item, outputs: list[SelectOutput]) -> None:
     if any(plain(output.name) == plain(name) for output in outputs):
         raise TranslationError(
-            Problem(
+            SqlProblem(
                 item.body.offset,
                 "duplicate-column",
                 f"two columns are called {name}",
@@ -255,7 +255,7 @@ def _check_name(name: str, item: Item, outputs: list[SelectOutput]) -> None:
         )
     if plain(name) in _OF_EVERY_TABLE:
         raise TranslationError(
-            Problem(
+            SqlProblem(
                 item.body.offset,
                 "reserved-name",
                 f"every table has a column {plain(name)} already",

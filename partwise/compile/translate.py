@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from partwise.compile.model import InputTable, Problem, QueryView, Translation, TranslationError
+from partwise.compile.model import InputTable, QueryView, Translation
 from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.pattern.write import write_pattern
@@ -19,6 +19,7 @@ from partwise.compile.window.plan import plan_window
 from partwise.compile.window.write import write_window
 from partwise.spelling import did_you_mean, named
 from partwise.sql.expressions import changing
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import plain
 from partwise.sql.types.known import Columns, type_of
 
@@ -30,10 +31,10 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
         return made
     if view.output == "pairs":
         what = "pairs are rows of a join of windows, and a pattern is none"
-        raise TranslationError(Problem(pattern or 0, "pairs-query", what, "remove output:"))
+        raise TranslationError(SqlProblem(pattern or 0, "pairs-query", what, "remove output:"))
     if view.output == "rolling" and pattern is not None:
         what = "a rolling table holds what its windows give now, and a pattern has no window"
-        raise TranslationError(Problem(pattern, "rolling-query", what, "remove output:"))
+        raise TranslationError(SqlProblem(pattern, "rolling-query", what, "remove output:"))
     query = parse(view.query)
     table = named(inputs, query.table)
     if table is None or table.kind == "dimension":
@@ -79,8 +80,8 @@ def with_part_columns(table: InputTable) -> InputTable:
     return replace(table, columns={**table.columns, "part": "bigint", "part_timestamp": "timestamp"})
 
 
-def _no_table(name: str, offset: int, table: InputTable | None, inputs: Mapping[str, InputTable]) -> Problem:
+def _no_table(name: str, offset: int, table: InputTable | None, inputs: Mapping[str, InputTable]) -> SqlProblem:
     if table is not None:
-        return Problem(offset, "bad-from", f"{name} is a dimension: it has no parts", "read a source or a view")
+        return SqlProblem(offset, "bad-from", f"{name} is a dimension: it has no parts", "read a source or a view")
     hint = did_you_mean(name, inputs, f"tables: {', '.join(sorted(inputs)) or 'none'}")
-    return Problem(offset, "unknown-table", f"there is no table {name}", hint)
+    return SqlProblem(offset, "unknown-table", f"there is no table {name}", hint)

@@ -36,15 +36,15 @@ class Translated:
 def translate_view(view: View, tables: Mapping[str, Definition], results: Results) -> Translated:
     """`tables` by lower-case name; `results` are the columns of views, as far as they are known."""
     assert view.query is not None
-    from partwise.compile.model import TranslationError
     from partwise.compile.translate import translate
+    from partwise.sql.parse import TranslationError
 
     try:
         made = _with_answer(view, translate(*question(view, tables, results)), tables)
         refused = _reads_forward(view, made.view, tables)
         return made if refused is None else Translated(None, (refused,))
     except TranslationError as why:
-        return Translated(None, tuple(_said(view, p.offset, p.code, p.message, p.hint) for p in why.problems))
+        return Translated(None, tuple(_said(view, p.start, p.code, p.message, p.hint) for p in why.problems))
     except Exception as why:  # our own fault: say so, and go on with the other definitions
         message = f"Partwise failed to translate this query: {type(why).__name__}: {why}"
         return Translated(None, (_problem(view, view.query.at(0), "internal", message, ""),))

@@ -37,9 +37,9 @@ def update_class(view: View, tables: Mapping[str, Definition]) -> Classified | N
 
 
 def _of_query(view: View, tables: Mapping[str, Definition]) -> Classified | None:
-    from partwise.compile.model import TranslationError
     from partwise.compile.several.frequent import is_frequent
     from partwise.compile.several.read import windows_in
+    from partwise.sql.parse import TranslationError
 
     assert view.query is not None
     try:

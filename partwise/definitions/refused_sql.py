@@ -50,7 +50,7 @@ def _variables(sql: str, tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
         else:
             hint = "there is no Jinja here: one YAML document a table, parts as references such as m[j]"
             message = f"{word} is a template, and Partwise has none"
-        yield SqlProblem("sql-syntax", message, match.start(), match.end(), hint)
+        yield SqlProblem(match.start(), "sql-syntax", message, hint, end=match.end())
 
 
 def _parameters(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
@@ -61,7 +61,7 @@ def _parameters(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
         glued = mark.end + 1 == name.start and re.fullmatch(r"[A-Za-z_]\w*", name.text) is not None
         if mark.token_type.name == "COLON" and glued and before not in ("VAR", "IDENTIFIER", "R_BRACKET", "R_PAREN"):
             message = f":{name.text} is a parameter, and nothing gives it a value"
-            yield SqlProblem("sql-syntax", message, mark.start, name.end + 1, "write the value itself")
+            yield SqlProblem(mark.start, "sql-syntax", message, "write the value itself", end=name.end + 1)
 
 
 def _unknown_functions(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
@@ -76,7 +76,11 @@ def _unknown_functions(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
         if before in _NO_CALL or name in known or name in _SYNTAX or _names_columns(tokens, at + 1):
             continue
         yield SqlProblem(
-            "unknown-function", f"Spark has no function {token.text}", token.start, token.end + 1, _like(name, known)
+            token.start,
+            "unknown-function",
+            f"Spark has no function {token.text}",
+            _like(name, known),
+            end=token.end + 1,
         )
 
 

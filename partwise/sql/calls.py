@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partwise.compile.model import Problem, TranslationError
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, Token, one_line
 
 #: Other spellings of the same aggregate.
@@ -68,7 +68,7 @@ def calls(piece: Piece) -> list[Call]:
         )  # LIKE ANY (...)
         if called and name in _KNOWN_ELSEWHERE:
             raise TranslationError(
-                Problem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} is not supported here",
+                SqlProblem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} is not supported here",
                         f"supported: {', '.join(SUPPORTED).upper()}")
             )  # fmt: skip
         if called and name in SUPPORTED:
@@ -87,14 +87,14 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
         inside = inside.cut(inside.tokens[0].end, inside.offset + len(inside.text))
         if inside.text == "*" or inside.text.endswith(".*"):
             raise TranslationError(
-                Problem(inside.offset, "unsupported-aggregate", f"'{inside.text}' is not allowed after DISTINCT",
+                SqlProblem(inside.offset, "unsupported-aggregate", f"'{inside.text}' is not allowed after DISTINCT",
                         "name the columns: COUNT(DISTINCT a, b)")
             )  # fmt: skip
     inside, ignore = _ignoring(inside) if name in ("first", "last") else (inside, False)
     nested = calls(inside)
     if nested:
         raise TranslationError(
-            Problem(nested[0].start, "unsupported-aggregate", "an aggregate is not allowed inside another one")
+            SqlProblem(nested[0].start, "unsupported-aggregate", "an aggregate is not allowed inside another one")
         )
     condition: Piece | None = None
     ordered: list[Piece] = []
@@ -105,7 +105,7 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
             last = _closing(tokens, end + 2)
             if tokens[end + 3].upper != "WHERE" or last < end + 5:
                 raise TranslationError(
-                    Problem(tokens[end + 3].start, "bad-expression", "FILTER takes WHERE and a condition",
+                    SqlProblem(tokens[end + 3].start, "bad-expression", "FILTER takes WHERE and a condition",
                             "write FILTER (WHERE condition)")
                 )  # fmt: skip
             condition = piece.cut(tokens[end + 3].end, tokens[last].start)  # after WHERE
@@ -118,7 +118,7 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
             ordered, end = _within(piece, tokens, end + 1, name)
         elif word in ("OVER", "WITHIN GROUP", "WITHIN"):
             raise TranslationError(
-                Problem(tokens[end + 1].start, "unsupported-aggregate", f"{word} is not supported here",
+                SqlProblem(tokens[end + 1].start, "unsupported-aggregate", f"{word} is not supported here",
                         "aggregates are taken over the window or the matched rows; PERCENTILE(x, 0.5) for WITHIN GROUP")
             )  # fmt: skip
         else:
@@ -127,7 +127,7 @@ def _call(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tuple[
         raise TranslationError(_bad_order(tokens[at].start, name))
     if ignore and name not in ("first", "last"):
         raise TranslationError(
-            Problem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} does not take IGNORE NULLS",
+            SqlProblem(tokens[at].start, "unsupported-aggregate", f"{tokens[at].upper} does not take IGNORE NULLS",
                     "FIRST and LAST do; others leave out NULL by themselves")
         )  # fmt: skip
     args = (*ordered, *inside.split())
@@ -155,9 +155,9 @@ def _within(piece: Piece, tokens: tuple[Token, ...], at: int, name: str) -> tupl
     raise TranslationError(_bad_order(tokens[at].start, name))
 
 
-def _bad_order(at: int, name: str) -> Problem:
+def _bad_order(at: int, name: str) -> SqlProblem:
     hint = "write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x); for ORDER BY x DESC take 0.1 of x"
-    return Problem(
+    return SqlProblem(
         at, "unsupported-aggregate", f"{name.upper()} takes WITHIN GROUP and one expression, ascending", hint
     )
 
@@ -166,4 +166,4 @@ def _closing(tokens: tuple[Token, ...], opening: int) -> int:
     for at in range(opening + 1, len(tokens)):
         if tokens[at].text == ")" and tokens[at].depth == tokens[opening].depth:
             return at
-    raise TranslationError(Problem(tokens[opening].start, "bad-expression", "'(' is not closed by ')'"))
+    raise TranslationError(SqlProblem(tokens[opening].start, "bad-expression", "'(' is not closed by ')'"))

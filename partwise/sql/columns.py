@@ -227,7 +227,7 @@ def _problem(column: exp.Column, message: str, names: Iterable[str], code: str =
     hint = did_you_mean(wrong, names, f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}")
     part = column.args["table"] if code == "unknown-table" else column.this
     start, end = place(part)
-    return SqlProblem(code, message, start, end, hint if names else "")
+    return SqlProblem(start, code, message, hint if names else "", end=end)
 
 
 def place(node: exp.Expr) -> tuple[int, int]:

@@ -126,19 +126,19 @@ def untyped(tree: exp.Expr) -> Iterator[SqlProblem]:
             name = f" {item.alias}" if isinstance(item, exp.Alias) else ""
             if isinstance(value, exp.Null):
                 hint = f"say which: CAST(NULL AS string) AS{name or ' name'}"
-                yield SqlProblem("bad-type", f"the column{name} is NULL, which has no type", start, end, hint)
+                yield SqlProblem(start, "bad-type", f"the column{name} is NULL, which has no type", hint, end=end)
             elif isinstance(value, exp.Interval) or (
                 isinstance(value, exp.Cast) and "interval" in value.to.sql().lower()
             ):
                 hint = "store the seconds as a number, for example unix_timestamp(b) - unix_timestamp(a)"
                 yield SqlProblem(
-                    "bad-type", f"the column{name} is an interval, which Delta cannot store", start, end, hint
+                    start, "bad-type", f"the column{name} is an interval, which Delta cannot store", hint, end=end
                 )
 
 
 def _warning(node: exp.Expr, message: str, hint: str) -> SqlProblem:
     start, end = place(node)
-    return SqlProblem("depends-on-order", message, start, end, hint, "warning")
+    return SqlProblem(start, "depends-on-order", message, hint, end=end, severity="warning")
 
 
 def _called(name: str, after: list[str]) -> bool:
@@ -149,4 +149,4 @@ def _called(name: str, after: list[str]) -> bool:
 
 def _problem(token: Token, what: str, hint: str) -> SqlProblem:
     message = f"{what}, but a part must equal its recomputation"
-    return SqlProblem("not-repeatable", message, token.start, token.end + 1, hint)
+    return SqlProblem(token.start, "not-repeatable", message, hint, end=token.end + 1)

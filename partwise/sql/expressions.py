@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.spelling import did_you_mean
 from partwise.sql.determinism import not_repeatable
-from partwise.sql.parse import tokenise
+from partwise.sql.parse import SqlProblem, TranslationError, tokenise
 from partwise.sql.text import Piece, one_line, plain, quoted
 
 
@@ -35,7 +34,7 @@ def columns(piece: Piece, qualifiers: Iterable[str]) -> list[ColumnUse]:
             continue  # `b.*`, looked at by whoever allows it
         if any("start" not in name.meta for name in names):
             raise TranslationError(
-                Problem(
+                SqlProblem(
                     piece.offset,
                     "bad-expression",
                     f"'{node.sql('spark')}' cannot be located",
@@ -57,45 +56,45 @@ def spelled(piece: Piece, qualifiers: Iterable[str]) -> str:
     return one_line(piece.splice((u.end - len(u.written), u.end, quoted(u.written)) for u in uses))
 
 
-def row_problems(piece: Piece, where: str) -> Iterator[Problem]:
+def row_problems(piece: Piece, where: str) -> Iterator[SqlProblem]:
     """Why an expression is not decided by one row (or two) alone."""
     tree = piece.tree
     if isinstance(tree, exp.Alias):
         last = piece.tokens[-1]
-        yield Problem(
+        yield SqlProblem(
             last.start, "bad-expression", f"'{last.text}' follows an expression", "is AND or a comma missing?"
         )
     if tree.find(exp.Select, exp.Subquery):  # EXISTS alone may be the function: exists(array, x -> x > 1)
-        yield Problem(piece.offset, "unsupported-expression", f"subqueries are not allowed in {where}",
+        yield SqlProblem(piece.offset, "unsupported-expression", f"subqueries are not allowed in {where}",
                       "read the other table in a view of its own and query that view")  # fmt: skip
     elif tree.find(exp.Window):
-        yield Problem(piece.offset, "unsupported-expression", f"window functions are not allowed in {where}")
+        yield SqlProblem(piece.offset, "unsupported-expression", f"window functions are not allowed in {where}")
     elif tree.find(exp.AggFunc):
-        yield Problem(piece.offset, "unsupported-expression", f"aggregates are not allowed in {where}",
+        yield SqlProblem(piece.offset, "unsupported-expression", f"aggregates are not allowed in {where}",
                       "conditions on aggregates go under HAVING")  # fmt: skip
 
 
-def changing(text: str) -> list[Problem]:
+def changing(text: str) -> list[SqlProblem]:
     """Functions that give another value each time, wherever in a query: a part must equal its recomputation."""
-    return [Problem(p.start, p.code, p.message, p.hint) for p in not_repeatable(tokenise(text).tokens)]
+    return [SqlProblem(p.start, p.code, p.message, p.hint) for p in not_repeatable(tokenise(text).tokens)]
 
 
-def previous_problem(piece: Piece) -> Problem | None:
+def previous_problem(piece: Piece) -> SqlProblem | None:
     """PREV where it cannot stand."""
     for token, after in zip(piece.tokens, piece.tokens[1:], strict=False):
         if token.keyword == "PREV" and after.text == "(":
-            return Problem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it is only "
+            return SqlProblem(token.start, "unsupported-expression", "PREV compares a row with the one before it: it is only "
                            "allowed in WHERE of a pattern", "LAST(x) and FIRST(x) show rows of a match")  # fmt: skip
     return None
 
 
 def unknown_columns(
     uses: Iterable[ColumnUse], known: Mapping[str | None, tuple[str, Mapping[str, str | None] | None]]
-) -> Iterator[Problem]:
+) -> Iterator[SqlProblem]:
     """Columns that their table does not have. `known`: qualifier -> (table, columns or None if unknown)."""
     for use in uses:
         table, names = known.get(use.qualifier, known.get(None, ("", None)))
         if names is None or use.name in {plain(name) for name in names}:
             continue
         hint = did_you_mean(use.name, names, f"its columns are {', '.join(names)}")
-        yield Problem(use.start, "unknown-column", f"{table} has no column {use.name}", hint)
+        yield SqlProblem(use.start, "unknown-column", f"{table} has no column {use.name}", hint)

@@ -60,7 +60,7 @@ def fold(text: str, start: int, index: str) -> Reference | SqlProblem:
         reader.finish()
         return Reference(lo, hi)
     except NotLinear as why:
-        return SqlProblem("not-linear", str(why), why.start, why.end, _FORMS.replace("j", index))
+        return SqlProblem(why.start, "not-linear", str(why), _FORMS.replace("j", index), end=why.end)
 
 
 def _symbols(text: str, start: int) -> list[Symbol]:

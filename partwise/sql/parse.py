@@ -24,14 +24,23 @@ _LONGEST = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SqlProblem:
-    """Something wrong in a statement; `start` and `end` are offsets in its text, `end` excluded."""
+    """Something wrong at a place in a text: `start` and `end` are offsets, `end` excluded and None where only the start
+    is known. Only `error` keeps the text from being used."""
 
+    start: int
     code: str
     message: str
-    start: int
-    end: int
     hint: str = ""
+    end: int | None = None
     severity: str = "error"
+
+
+class TranslationError(Exception):
+    """Everything that is wrong with one query, in order of position."""
+
+    def __init__(self, *problems: SqlProblem) -> None:
+        self.problems = tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.start))
+        super().__init__("; ".join(f"{problem.code}: {problem.message}" for problem in self.problems))
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ def dialect() -> Any:
 def tokenise(sql: str) -> Tokens:
     if len(sql) > _LONGEST:
         message = f"the statement has {len(sql):,} characters; at most {_LONGEST:,} are read"
-        return Tokens(problem=SqlProblem("sql-syntax", message, 0, 1))
+        return Tokens(problem=SqlProblem(0, "sql-syntax", message, end=1))
     try:
         return Tokens(_window_as_name(dialect().tokenize(sql)))
     except Exception as why:  # the tokenizer has one error for everything
@@ -72,7 +81,7 @@ def tokenise(sql: str) -> Tokens:
             message = f"{what} that starts here is never closed"
         else:
             message = f"this cannot be read as SQL ({type(why).__name__})"
-        return Tokens(problem=SqlProblem("sql-syntax", message, start, start + 1))
+        return Tokens(problem=SqlProblem(start, "sql-syntax", message, end=start + 1))
 
 
 def _window_as_name(tokens: list[Token]) -> tuple[Token, ...]:
@@ -123,7 +132,7 @@ def _one_query(statements: list[exp.Expr], tokens: tuple[Token, ...]) -> SqlTree
 
 
 def _failed(code: str, message: str, start: int, last: int, hint: str = "") -> SqlTree:
-    return SqlTree(problems=(SqlProblem(code, message, start, last + 1, hint),))
+    return SqlTree(problems=(SqlProblem(start, code, message, hint, end=last + 1),))
 
 
 def _too_deep(tokens: tuple[Token, ...]) -> Token | None:

@@ -192,13 +192,13 @@ def _reference(inside: str, start: int, index: str) -> Reference | SqlProblem:
     if isinstance(found, SqlProblem) and not isinstance(fold(inside, start, other), SqlProblem):
         place = "INITIALIZE" if index == "i" else "UPDATE"
         message = f"the index in {place} is {index}, but [{inside.strip()}] uses {other}"
-        return SqlProblem("wrong-index", message, start, start + len(inside), f"write {index} instead of {other}")
+        return SqlProblem(start, "wrong-index", message, f"write {index} instead of {other}", end=start + len(inside))
     return found
 
 
 def _time_travel(start: int, end: int) -> SqlProblem:
     message = "a table is read AS OF another version or time, but Partwise itself chooses the version that fits"
-    return SqlProblem("not-repeatable", message, start, end, "remove AS OF; earlier content is in earlier parts")
+    return SqlProblem(start, "not-repeatable", message, "remove AS OF; earlier content is in earlier parts", end=end)
 
 
 def _is_range(sql: str, brackets: _Brackets) -> bool:
@@ -208,7 +208,7 @@ def _is_range(sql: str, brackets: _Brackets) -> bool:
 
 def _range_of_column(brackets: _Brackets) -> SqlProblem:
     hint = "references follow a table's name in FROM or JOIN"
-    return SqlProblem("sql-syntax", "only tables have ranges of parts", brackets.open, brackets.close + 1, hint)
+    return SqlProblem(brackets.open, "sql-syntax", "only tables have ranges of parts", hint, end=brackets.close + 1)
 
 
 def _brackets(tokens: tuple[Token, ...]) -> Iterator[_Brackets]:

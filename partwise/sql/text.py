@@ -15,9 +15,8 @@ from sqlglot import exp
 from sqlglot.dialects import Spark
 from sqlglot.errors import ParseError, TokenError
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.sql import tokens as sqlglot_tokens
-from partwise.sql.parse import tokenise
+from partwise.sql.parse import SqlProblem, TranslationError, tokenise
 
 _OPEN, _CLOSE = {"(", "[", "{"}, {")", "]", "}"}
 
@@ -74,7 +73,7 @@ class Piece:
         """The expression, for looking at. Raises TranslationError where it cannot be read."""
         hint = "write an expression of Spark SQL, with backticks around names that are words of SQL"
         if not self.text:
-            raise TranslationError(Problem(self.offset, "bad-expression", "an expression is missing here", hint))
+            raise TranslationError(SqlProblem(self.offset, "bad-expression", "an expression is missing here", hint))
         try:
             # As an expression: a column `set` or `comment` alone would be taken for a statement.
             (found,) = Spark().parser().parse_into(exp.Expr, _tokenised(self.text), _BEFORE + self.text)
@@ -84,9 +83,9 @@ class Piece:
             column = where.get("col", 1) - len(where.get("highlight") or "") - (len(_BEFORE) if line == 1 else 0)
             offset = self._at(line, column)
             message = f"{complaint(error)} in '{self.text}'"
-            raise TranslationError(Problem(offset, "bad-expression", message, hint)) from None
+            raise TranslationError(SqlProblem(offset, "bad-expression", message, hint)) from None
         if not isinstance(found, exp.Expression):
-            raise TranslationError(Problem(self.offset, "bad-expression", f"'{self.text}' is no expression", hint))
+            raise TranslationError(SqlProblem(self.offset, "bad-expression", f"'{self.text}' is no expression", hint))
         for name in found.find_all(exp.Identifier):
             name.meta.update({key: name.meta[key] - len(_BEFORE) for key in ("start", "end") if key in name.meta})
         return found
@@ -187,7 +186,7 @@ def _tokens(text: str, offset: int = 0) -> Iterator[Token]:
     except TokenError:
         problem = tokenise(text).problem
         where, what = (problem.start, problem.message) if problem is not None else (0, "the query cannot be read")
-        raise TranslationError(Problem(offset + where, "bad-query", what)) from None
+        raise TranslationError(SqlProblem(offset + where, "bad-query", what)) from None
     spans = [(token.start - len(_BEFORE), token.end + 1 - len(_BEFORE)) for token in found]
     # `10L` comes as three tokens of one place
     spans = [span for before, span in zip([(-1, 0), *spans], spans, strict=False) if span[0] >= before[1]]
@@ -212,11 +211,11 @@ def _refuse_unclosed(tokens: list[Token]) -> None:
         elif token.text in _CLOSE and waiting and waiting[-1].text == partner[token.text]:
             waiting.pop()
         elif token.text in _CLOSE and not waiting:
-            raise TranslationError(Problem(token.start, "bad-query", f"'{token.text}' closes nothing"))
+            raise TranslationError(SqlProblem(token.start, "bad-query", f"'{token.text}' closes nothing"))
         elif token.text in _CLOSE:
             break
     if waiting:
-        raise TranslationError(Problem(waiting[-1].start, "bad-query", f"'{waiting[-1].text}' is never closed"))
+        raise TranslationError(SqlProblem(waiting[-1].start, "bad-query", f"'{waiting[-1].text}' is never closed"))
 
 
 def wants_operand(before: Token | None) -> bool:

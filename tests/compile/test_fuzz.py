@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from partwise.compile import Problem, QueryView, TranslationError, translate
+from partwise.compile import QueryView, translate
+from partwise.sql.parse import SqlProblem, TranslationError
 from tests.compile.test_golden import REFUSED, STAGES, TABLES, settings_of
 
 SEEDS = {name: text for golden in (*STAGES, REFUSED) for name, text in golden.cases.items()}
@@ -69,11 +70,11 @@ def test_damaged_queries(name: str) -> None:
             words = words or [""]
         damaged = " ".join(words)
         for problem in problems_of(replace(settings_of(text), query=damaged)):
-            assert 0 <= problem.offset <= len(damaged), damaged
+            assert 0 <= problem.start <= len(damaged), damaged
             assert problem.message, damaged
 
 
-def problems_of(view: QueryView) -> tuple[Problem, ...]:
+def problems_of(view: QueryView) -> tuple[SqlProblem, ...]:
     try:
         translate(view, TABLES)
     except TranslationError as error:

@@ -10,11 +10,12 @@ import re
 
 import pytest
 
-from partwise.compile import InputTable, QueryView, Translation, TranslationError, translate
+from partwise.compile import InputTable, QueryView, Translation, translate
 from partwise.compile.parse import Query, parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.window.plan import plan_window
 from partwise.sql import find
+from partwise.sql.parse import TranslationError
 from tests.golden import Golden
 
 STAGES = [Golden("patterns.txt"), Golden("windows.txt")]
@@ -96,7 +97,7 @@ def complaint(view: QueryView) -> str:
     try:
         translate(view, TABLES)
     except TranslationError as error:
-        return "".join(_pointed(view.query, p.offset, f"{p.code}: {p.message}", p.hint) for p in error.problems)
+        return "".join(_pointed(view.query, p.start, f"{p.code}: {p.message}", p.hint) for p in error.problems)
     raise AssertionError(f"this should not be translated: {view.query}")
 
 

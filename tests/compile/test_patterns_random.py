@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from partwise.compile import MANY_ROWS, InputTable, QueryView, Translation, TranslationError, translate
+from partwise.compile import MANY_ROWS, InputTable, QueryView, Translation, translate
+from partwise.sql.parse import TranslationError
 from tests.compile.duck import Duck, catch_up, repair
 from tests.compile.pattern_oracle import Pattern, Row, random_history, random_island, random_pattern, random_row, value
 from tests.compile.sorting import sorted_by

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.compile import InputTable, QueryView, TranslationError, translate
+from partwise.compile import InputTable, QueryView, translate
+from partwise.sql.parse import TranslationError
 
 COLUMNS = {
     "g": "string",
@@ -25,7 +26,7 @@ def problems(query: str) -> list[tuple[str, str]]:
     try:
         translate(QueryView("v", query, 60), {"s": TABLE, "d": DIMENSION})
     except TranslationError as error:
-        return [(problem.code, query[problem.offset :][:6]) for problem in error.problems]
+        return [(problem.code, query[problem.start :][:6]) for problem in error.problems]
     return []
 
 

@@ -59,7 +59,7 @@ def test_forms() -> None:
 
 
 def test_errors() -> None:
-    from partwise.compile import TranslationError
+    from partwise.sql.parse import TranslationError
 
     blocks = []
     for case in cases("errors"):
@@ -67,7 +67,7 @@ def test_errors() -> None:
         try:
             translate(view, TABLES)
         except TranslationError as error:
-            said = "".join(_pointed(view.query, p.offset, f"{p.code}: {p.message}", p.hint) for p in error.problems)
+            said = "".join(_pointed(view.query, p.start, f"{p.code}: {p.message}", p.hint) for p in error.problems)
             blocks.append(said)
         else:
             raise AssertionError(f"this should not be translated: {case}")

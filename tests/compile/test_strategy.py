@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from partwise.choose.window import by_counts
-from partwise.compile import InputTable, QueryView, TranslationError, translate
+from partwise.compile import InputTable, QueryView, translate
+from partwise.sql.parse import TranslationError
 
 TABLE = InputTable(
     "s",

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from partwise.compile import TranslationError
 from partwise.compile.parse import parse
 from partwise.compile.pattern.automaton import build
 from partwise.compile.pattern.narrow import analyse, simulation
+from partwise.sql.parse import TranslationError
 from tests.compile.pattern_oracle import random_pattern
 from tests.compile.shown import TABLE, shown, translated
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from partwise.compile import InputTable, QueryView, TranslationError
+from partwise.compile import InputTable, QueryView
 from partwise.compile.parse import parse
 from partwise.compile.pattern.plan import plan_pattern
 from partwise.compile.select import select
 from partwise.sql.calls import Call
+from partwise.sql.parse import TranslationError
 from partwise.sql.text import plain
 from spark_jobs.verify import expressions as own
 from spark_jobs.verify.clauses import read

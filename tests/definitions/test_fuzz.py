@@ -12,9 +12,11 @@ from partwise.compile.load import load_texts
 from partwise.compile.program import Program
 from partwise.definitions import CODES
 from partwise.definitions.problems import QUERY_CODES
+from tests.definitions.test_problems import CASES, NOT_UTF_8
 
 ROOT = Path(__file__).parents[2]
-SEEDS = [*sorted((ROOT / "view_defs").glob("*.yaml")), *sorted((ROOT / "tests/golden/problems").glob("*.yaml"))]
+EXAMPLES = [path.read_bytes() for path in sorted((ROOT / "view_defs").glob("*.yaml"))]
+SEEDS = [*EXAMPLES, NOT_UTF_8, *(golden.cases[name].encode() for golden, name in CASES)]
 ROUNDS = int(os.environ.get("PARTWISE_FUZZ", "2400"))
 SEED_NUMBERS = [int(number) for number in os.environ.get("PARTWISE_FUZZ_SEEDS", "1").split(",")]
 WORDS = [
@@ -156,9 +158,8 @@ def test_nasty_files(name: str) -> None:
 
 def mutants(seed: int) -> Iterator[tuple[str, bytes]]:
     chance = random.Random(seed)
-    texts = [path.read_bytes() for path in SEEDS]
     for number in range(ROUNDS):
-        content = chance.choice(texts)
+        content = chance.choice(SEEDS)
         for _ in range(chance.randint(1, 3)):
             content = mutate(content, chance)
         yield f"mutant {number} of seed {seed}", content

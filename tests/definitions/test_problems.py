@@ -1,9 +1,5 @@
-"""Every problem that definitions can have, with its text, as a file to read: tests/golden/problems.
+"""Every problem that definitions can have, with its text, in files to read: tests/golden/problems_in_*.txt."""
 
-`PARTWISE_WRITE_GOLDEN=1 pytest tests/definitions/test_problems.py` writes them again; look at the difference.
-"""
-
-import os
 import re
 from pathlib import Path
 
@@ -12,15 +8,18 @@ import pytest
 from partwise.compile.load import load_texts
 from partwise.definitions import CODES
 from partwise.definitions.problems import QUERY_CODES
+from tests.golden import FOLDER, Golden
 
-FOLDER = Path(__file__).parents[1] / "golden" / "problems"
-FILES = sorted(FOLDER.glob("*.yaml"))
+GOLDEN = [Golden(path.name) for path in sorted(FOLDER.glob("problems_in_*.txt"))]
+CASES = [(golden, name) for golden in GOLDEN for name in golden.cases]
+#: No file of text can hold it.
+NOT_UTF_8 = b"source: m\ndescription: caf\xe9\n"
 #: Cannot be shown by a file's content, or only by a query that the translator refuses.
 ELSEWHERE = {"cannot-read", "not-translated", "query-warning", "internal"}
 
 
-def told(path: Path) -> str:
-    found = load_texts({path.name: path.read_bytes()})
+def told(name: str, content: bytes) -> str:
+    found = load_texts({name: content})
     lines = []
     for problem in found.problems:
         lines.append(f"{problem}" + ("" if problem.severity == "error" else f" ({problem.severity})"))
@@ -30,16 +29,23 @@ def told(path: Path) -> str:
     return "\n".join([*lines, f"usable: {usable}", ""])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_problems_read_as_expected(path: Path) -> None:
-    expected = path.with_suffix(".txt")
-    if os.environ.get("PARTWISE_WRITE_GOLDEN"):
-        expected.write_text(told(path), encoding="utf-8")
-    assert told(path) == expected.read_text(encoding="utf-8")
+@pytest.mark.parametrize("golden, name", CASES)
+def test_problems_read_as_expected(golden: Golden, name: str) -> None:
+    golden.check(name, told(f"{name}.yaml", golden.cases[name].encode()))
+
+
+def test_bytes_that_are_not_utf_8() -> None:
+    lines = [
+        "encoding.yaml:2:17: encoding: the byte 0xE9 is not UTF-8 text",
+        "    save the file as UTF-8",
+        "usable: nothing",
+    ]
+    assert told("encoding.yaml", NOT_UTF_8).splitlines() == lines
 
 
 def test_every_code_has_an_example_and_no_example_has_an_unknown_code() -> None:
-    shown = {p.code for path in FILES for p in load_texts({path.name: path.read_bytes()}).problems}
+    texts = [("encoding", NOT_UTF_8), *((name, golden.cases[name].encode()) for golden, name in CASES)]
+    shown = {p.code for name, text in texts for p in load_texts({f"{name}.yaml": text}).problems}
     assert shown - set(CODES) - set(QUERY_CODES) == set()
     assert set(CODES) - shown - ELSEWHERE == set()
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.compile.pattern.automaton import Machine
 from partwise.compile.pattern.implication import never_null
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns, row_problems
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, one_line, plain, quoted
 from partwise.sql.types.known import Columns, average_type, is_number, sum_type, type_of
 from partwise.sql.types.names import decimal_of
@@ -87,7 +87,7 @@ def measured(call: Call, machine: Machine, tables: list[str], known: Columns | N
         if not is_number(tree_type):
             what = f"is {tree_type}" if tree_type else "has no known type here"
             raise TranslationError(
-                Problem(arg.offset, "unknown-type", f"'{arg.text}' {what}; {call.name.upper()} needs a number",
+                SqlProblem(arg.offset, "unknown-type", f"'{arg.text}' {what}; {call.name.upper()} needs a number",
                         f"say which: {call.name.upper()}(CAST({arg.text} AS DECIMAL(18,2))), or DOUBLE, or BIGINT")
             )  # fmt: skip
         total = Measure("sum", value, variable, sum_type(tree_type))
@@ -97,7 +97,7 @@ def measured(call: Call, machine: Machine, tables: list[str], known: Columns | N
         if (found := decimal_of(tree_type)) is not None:
             if found[0] > 24 and found[1] > 2:
                 raise TranslationError(
-                    Problem(arg.offset, "unknown-type", f"'{arg.text}' is {tree_type}; a sum of so many digits cannot be "
+                    SqlProblem(arg.offset, "unknown-type", f"'{arg.text}' is {tree_type}; a sum of so many digits cannot be "
                             "divided without losing some", f"AVG(CAST({arg.text} AS DECIMAL(24,{min(found[1], 20)})))")
                 )  # fmt: skip
             return Measured(
@@ -109,7 +109,7 @@ def measured(call: Call, machine: Machine, tables: list[str], known: Columns | N
 
 
 def _refused(call: Call, message: str) -> TranslationError:
-    return TranslationError(Problem(call.start, "unsupported-aggregate", message, f"supported: {AGGREGATES}"))
+    return TranslationError(SqlProblem(call.start, "unsupported-aggregate", message, f"supported: {AGGREGATES}"))
 
 
 def _star_variable(arg: Piece, machine: Machine) -> int | None:
@@ -131,7 +131,7 @@ def _value(
         found |= kept - {None} if found - {None} else kept
     if len(found) > 1:
         raise TranslationError(
-            Problem(call.start, "bad-aggregate", f"{call.name.upper()} mixes rows of several variables",
+            SqlProblem(call.start, "bad-aggregate", f"{call.name.upper()} mixes rows of several variables",
                     "use one variable (SUM(b.x)), or none for all matched rows (SUM(x))")
         )  # fmt: skip
     name = found.pop() if found else None

@@ -14,10 +14,10 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.compile.parse import Variable
 from partwise.compile.pattern.implication import Atom, atoms, contradicts
 from partwise.sql.expressions import ColumnUse, columns, row_problems
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, conjunct, one_line, plain, quoted
 from partwise.sql.types.known import Columns, is_number, type_of
 
@@ -118,7 +118,7 @@ def build(variables: tuple[Variable, ...], where: Piece | None, tables: list[str
     two: dict[int, list[Condition]] = {k: [] for k in range(len(variables))}
     prev: dict[int, list[Condition]] = {k: [] for k in range(len(variables))}
     filters: list[Condition] = []
-    problems: list[Problem] = []
+    problems: list[SqlProblem] = []
     index = {v.name: k for k, v in enumerate(variables)}
     for piece in where.conjuncts() if where is not None else []:
         try:
@@ -156,14 +156,14 @@ def _sort(
         problems += [no_variable(use, variables) for use in strange]
     elif named and len(named) < len(uses):
         loose = next(use for use in uses if use.qualifier not in index)
-        problems.append(Problem(loose.start, "bad-condition", f"'{piece.text}' mixes variables with the bare column "
+        problems.append(SqlProblem(loose.start, "bad-condition", f"'{piece.text}' mixes variables with the bare column "
                                 f"{loose.written}", f"write {variables[states[0]].name}.{loose.written}"))  # fmt: skip
     elif len(states) > 2 or (len(states) == 2 and states[1] - states[0] > 1):
         names = ", ".join(variables[k].name for k in states)
-        problems.append(Problem(piece.offset, "bad-condition", f"'{piece.text}' compares variables that are not "
+        problems.append(SqlProblem(piece.offset, "bad-condition", f"'{piece.text}' compares variables that are not "
                                 f"neighbours: {names}", CONDITIONS))  # fmt: skip
     elif marks and (len(states) != 1 or not variables[states[0]].plus):
-        problems.append(Problem(piece.offset, "bad-condition", f"PREV in '{piece.text}' must be of a plus variable, "
+        problems.append(SqlProblem(piece.offset, "bad-condition", f"PREV in '{piece.text}' must be of a plus variable, "
                                 "compared with the same variable", CONDITIONS))  # fmt: skip
     if problems:
         raise TranslationError(*problems)
@@ -185,9 +185,9 @@ def is_unknown_variable(piece: Piece, use: ColumnUse, known: Columns | None) -> 
     return dotted and use.qualifier is None and known is not None and use.name not in map(plain, known)
 
 
-def no_variable(use: ColumnUse, variables: tuple[Variable, ...]) -> Problem:
+def no_variable(use: ColumnUse, variables: tuple[Variable, ...]) -> SqlProblem:
     names = ", ".join(v.name for v in variables)
-    return Problem(use.start, "bad-condition", f"there is no variable {use.written}", f"the variables are {names}")
+    return SqlProblem(use.start, "bad-condition", f"there is no variable {use.written}", f"the variables are {names}")
 
 
 def _previous_calls(piece: Piece) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -201,12 +201,12 @@ def _previous_calls(piece: Piece) -> tuple[list[tuple[int, int]], list[tuple[int
         close = next(t for t in tokens[at + 2 :] if t.text == ")" and t.depth == tokens[at + 1].depth)
         if any(a <= token.start < b for a, b in inside):
             raise TranslationError(
-                Problem(token.start, "bad-condition", "PREV is not allowed inside PREV: only the row before is kept",
+                SqlProblem(token.start, "bad-condition", "PREV is not allowed inside PREV: only the row before is kept",
                         "compare two rows that follow each other, or give each row a variable of its own")
             )  # fmt: skip
         inner = piece.cut(tokens[at + 1].end, close.start)
         if len(inner.split()) != 1 or not inner.text:
-            raise TranslationError(Problem(token.start, "bad-condition", "PREV takes one expression", CONDITIONS))
+            raise TranslationError(SqlProblem(token.start, "bad-condition", "PREV takes one expression", CONDITIONS))
         inside.append((inner.offset, close.start))
         simple = all(t.word or t.text == "." for t in inner.tokens)
         marks += [(token.start, tokens[at + 1].end), (close.start, close.end)] if simple else [(token.start, token.end)]
@@ -221,11 +221,13 @@ def _refuse_impossible(machine: Machine) -> None:
             others = [c for c in edge.conditions[: at + 1] if contradicts(c.atoms, condition.atoms)]
             if others:
                 problems.append(
-                    Problem(condition.piece.offset, "impossible-condition",
+                    SqlProblem(condition.piece.offset, "impossible-condition",
                             f"'{condition.piece.text}' and '{others[0].piece.text}' can never both hold, so nothing would match",
                             "a pattern is one sequence: every variable must be possible")
                 )  # fmt: skip
             elif any(a.left == "false" and a.relations == {1} and a.right is None for a in condition.atoms):
-                problems.append(Problem(condition.piece.offset, "impossible-condition", "this condition never holds"))
+                problems.append(
+                    SqlProblem(condition.piece.offset, "impossible-condition", "this condition never holds")
+                )
     if problems:
         raise TranslationError(*problems)

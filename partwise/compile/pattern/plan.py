@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partwise.compile.model import InputTable, Problem, QueryView, TranslationError
+from partwise.compile.model import InputTable, QueryView
 from partwise.compile.parse import Query
 from partwise.compile.pattern.aggregates import LENGTH, Measure, Measured, Value, measured
 from partwise.compile.pattern.automaton import Machine, build, is_unknown_variable, no_variable
@@ -14,6 +14,7 @@ from partwise.compile.select import Selection, aggregated, select
 from partwise.parts import Bound, Reference, duration_text
 from partwise.sql.calls import calls as aggregate_calls
 from partwise.sql.expressions import columns, previous_problem, row_problems, unknown_columns
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, one_line, plain, quoted
 from partwise.sql.types.names import normal
 
@@ -44,7 +45,7 @@ def plan_pattern(view: QueryView, query: Query, table: InputTable) -> PatternPla
     if query.joins is not None:
         what = query.joins.text.split()[0]
         raise TranslationError(
-            Problem(query.joins.offset, "unsupported-clause", f"'{what}' cannot follow a pattern: it reads one table",
+            SqlProblem(query.joins.offset, "unsupported-clause", f"'{what}' cannot follow a pattern: it reads one table",
                     "join in a view of its own and read that view")
         )  # fmt: skip
     variables = [v.name for v in query.pattern]
@@ -99,19 +100,19 @@ def _plan(
 
 def _problems_of_from(
     view: QueryView, query: Query, table: InputTable, variables: list[str], tables: list[str]
-) -> list[Problem]:
-    problems: list[Problem] = []
+) -> list[SqlProblem]:
+    problems: list[SqlProblem] = []
     for variable in query.pattern or ():
         if variable.name in tables:
             problems.append(
-                Problem(
+                SqlProblem(
                     variable.offset, "bad-pattern", f"variable {variable.name} has the name of the table", "rename it"
                 )
             )
     if table.part is None or view.part % table.part:
         length = duration_text(table.part) if table.part else "none"
         problems.append(
-            Problem(query.table_offset, "part-lengths", f"the view's parts ({duration_text(view.part)}) must be whole "
+            SqlProblem(query.table_offset, "part-lengths", f"the view's parts ({duration_text(view.part)}) must be whole "
                     f"multiples of the parts of {table.name} ({length})", "change part: of the view")
         )  # fmt: skip
     for piece in query.order_by:
@@ -120,7 +121,7 @@ def _problems_of_from(
         ]
         if words:
             problems.append(
-                Problem(
+                SqlProblem(
                     words[0].start, "unsupported-clause", f"{words[0].upper} is not supported: a sequence runs upwards"
                 )
             )
@@ -129,14 +130,14 @@ def _problems_of_from(
     return problems
 
 
-def _order_problems(piece: Piece, variables: list[str], tables: list[str]) -> list[Problem]:
+def _order_problems(piece: Piece, variables: list[str], tables: list[str]) -> list[SqlProblem]:
     try:
         found = list(row_problems(piece, "ORDER BY"))
         uses = [use for use in columns(piece, [*tables, *variables]) if use.qualifier in variables]
     except TranslationError as error:
         return list(error.problems)
     found += [
-        Problem(use.start, "unsupported-clause", "ORDER BY is the sequence of all rows: it takes no variable",
+        SqlProblem(use.start, "unsupported-clause", "ORDER BY is the sequence of all rows: it takes no variable",
                 f"write {use.written}")
         for use in uses
     ]  # fmt: skip
@@ -149,21 +150,21 @@ def _ascending(piece: Piece) -> Piece:
     return piece.cut(piece.offset, tokens[-1].start) if len(tokens) > 1 and tokens[-1].upper == "ASC" else piece
 
 
-def _variables_in_keys(selection: Selection, tables: list[str], variables: list[str]) -> list[Problem]:
+def _variables_in_keys(selection: Selection, tables: list[str], variables: list[str]) -> list[SqlProblem]:
     return [
-        Problem(use.start, "bad-group", f"GROUP BY {key.piece.text} uses a pattern variable", f"write {use.written}")
+        SqlProblem(use.start, "bad-group", f"GROUP BY {key.piece.text} uses a pattern variable", f"write {use.written}")
         for key in selection.keys
         for use in columns(key.piece, [*tables, *variables])
         if use.qualifier in variables
     ]
 
 
-def _unknown(query: Query, qualifiers: list[str], table: InputTable) -> list[Problem]:
+def _unknown(query: Query, qualifiers: list[str], table: InputTable) -> list[SqlProblem]:
     """Columns that the table does not have, wherever they stand. HAVING may use names of the SELECT list."""
     pieces = [*query.group_by, *query.order_by, *(query.where.conjuncts() if query.where else [])]
     pieces += [item.body for item in query.items]
     aliases = {plain(item.alias) for item in query.items if item.alias}
-    found: list[Problem] = []
+    found: list[SqlProblem] = []
     for piece in pieces:
         try:
             uses = [u for u in columns(_ascending(piece), qualifiers) if not _is_star(piece, u.end)]
@@ -182,10 +183,10 @@ def _unknown(query: Query, qualifiers: list[str], table: InputTable) -> list[Pro
     return found
 
 
-def _without_order(query: Query, qualifiers: list[str], table: InputTable, variables: list[str]) -> list[Problem]:
+def _without_order(query: Query, qualifiers: list[str], table: InputTable, variables: list[str]) -> list[SqlProblem]:
     """Columns that a run is made from and that have no order: the rows of a group are sorted as they are."""
     kinds = {plain(name): kind or "" for name, kind in (table.columns or {}).items()}
-    found: list[Problem] = []
+    found: list[SqlProblem] = []
     for piece in [*query.order_by, *(query.where.conjuncts() if query.where else []), *(i.body for i in query.items)]:
         try:
             spans = [(call.start, call.end) for call in aggregate_calls(piece)]
@@ -197,7 +198,7 @@ def _without_order(query: Query, qualifiers: list[str], table: InputTable, varia
             taken = use.qualifier in variables or piece in query.order_by or any(a <= use.start < b for a, b in spans)
             if taken and ("map<" in kind or "variant" in kind):
                 found.append(
-                    Problem(use.start, "unsupported-type", f"{use.name} is {kind}, which has no order: rows of a group are sorted",
+                    SqlProblem(use.start, "unsupported-type", f"{use.name} is {kind}, which has no order: rows of a group are sorted",
                             "take what the pattern needs out of it in a view of its own, and read that view")
                 )  # fmt: skip
     return found

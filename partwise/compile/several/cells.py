@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from partwise.compile.model import GeneratedView, QueryView, TranslationError
+from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.parse import parse
 from partwise.compile.select import Key, Names, Selection, select
 from partwise.compile.several.factor import WHOLE, NotPossible, one_table
@@ -22,6 +22,7 @@ from partwise.compile.several.recompute import recompute
 from partwise.parts import Bound
 from partwise.sql.calls import Call
 from partwise.sql.expressions import spelled
+from partwise.sql.parse import TranslationError
 from partwise.sql.text import plain, quoted
 from partwise.sql.types.known import type_of
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
-from partwise.compile.model import Problem, QueryView
+from partwise.compile.model import QueryView
 from partwise.compile.several.read import Several, Stream
 from partwise.parts import duration_text
 from partwise.sql.columns import outputs, place, unknown
 from partwise.sql.functions import BY_ORDER, SORTING
+from partwise.sql.parse import SqlProblem
 from partwise.sql.text import Piece, plain
 
 _OWN_VIEW = "do that in a view of its own and read that view"
@@ -28,96 +29,102 @@ _CLAUSES = {
 _BY_TIES = ("max_by", "min_by", "argmax", "argmin", "arg_max", "arg_min")
 
 
-def problems_of(query: Several, view: QueryView) -> list[Problem]:
+def problems_of(query: Several, view: QueryView) -> list[SqlProblem]:
     if query.tree.args.get("with_"):
         hint = _CLAUSES["with_"][1]
-        return [Problem(_word(query, "WITH", 0), "unsupported-clause", "WITH is not supported here", hint)]
+        return [SqlProblem(_word(query, "WITH", 0), "unsupported-clause", "WITH is not supported here", hint)]
     found = [*_lengths(query, view), *_selects(query), *_subqueries(query), *_calls(query), *_columns(query)]
     if view.partial:
         at = query.streams[0].bracket[0]
         what = "windows that are not complete yet cannot be shown for this query"
-        found.append(Problem(at, "bad-window", what, "remove partial: true"))
+        found.append(SqlProblem(at, "bad-window", what, "remove partial: true"))
     return found
 
 
-def _lengths(query: Several, view: QueryView) -> Iterator[Problem]:
+def _lengths(query: Several, view: QueryView) -> Iterator[SqlProblem]:
     for stream in query.streams:
         at, window, of = stream.bracket[0], stream.window, stream.table
         if window.slide is not None and window.slide != view.part:
             what = (
                 f"the slide ({duration_text(window.slide)}) must be the view's part length ({duration_text(view.part)})"
             )
-            yield Problem(at, "bad-window", what, f"write part: {duration_text(window.slide)}")
+            yield SqlProblem(at, "bad-window", what, f"write part: {duration_text(window.slide)}")
         for name, length in (("window", window.length), ("view's part length", view.part)):
             if of.part is None or length % of.part:
                 parts = duration_text(of.part) if of.part else "none"
                 what = (
                     f"the {name} ({duration_text(length)}) must be a whole multiple of the parts of {of.name} ({parts})"
                 )
-                yield Problem(at, "bad-window", what, "change the window, or the part lengths")
+                yield SqlProblem(at, "bad-window", what, "change the window, or the part lengths")
 
 
-def _selects(query: Several) -> Iterator[Problem]:
+def _selects(query: Several) -> Iterator[SqlProblem]:
     starts = {stream.start for stream in query.streams}
     for select in query.tree.find_all(exp.Select):
         at = place(select)[0]
         for key, (word, hint) in _CLAUSES.items():
             if select.args.get(key):
-                yield Problem(_word(query, word, at), "unsupported-clause", f"{word} is not supported here", hint)
+                yield SqlProblem(_word(query, word, at), "unsupported-clause", f"{word} is not supported here", hint)
         first = select.args.get("from_")
         only_dimensions = _is_inside_condition(select) and not _has_stream(select, starts)
         if (first is None or not _has_stream(first.this, starts)) and not only_dimensions:
             what = "the first table in FROM must be a stream with a window: rows without a time are in no window"
-            yield Problem(at if first is None else place(first.this)[0], "bad-from", what, "begin with the stream")
+            yield SqlProblem(at if first is None else place(first.this)[0], "bad-from", what, "begin with the stream")
         for join in select.args.get("joins") or ():
             yield from _join(query, join)
         if (limit := select.args.get("limit")) is not None:
             where = _word(query, "LIMIT", at)
             what = "LIMIT is not supported inside a query" if select.args.get("order") else "LIMIT without ORDER BY"
-            yield Problem(where, "unsupported-clause", what, "the largest groups: ORDER BY n DESC LIMIT 10 at the end")
+            yield SqlProblem(
+                where, "unsupported-clause", what, "the largest groups: ORDER BY n DESC LIMIT 10 at the end"
+            )
         elif (order := select.args.get("order")) is not None and limit is None:
             what = "ORDER BY is not supported: a view's rows have no order"
-            yield Problem(place(order)[0], "unsupported-clause", what, "the largest groups: ORDER BY n DESC LIMIT 10")
+            yield SqlProblem(
+                place(order)[0], "unsupported-clause", what, "the largest groups: ORDER BY n DESC LIMIT 10"
+            )
         for item in select.expressions:
             if item.is_star and not _is_inside_condition(select):
-                yield Problem(_star(query, at), "select-star", "SELECT * is not supported", "name the columns")
+                yield SqlProblem(_star(query, at), "select-star", "SELECT * is not supported", "name the columns")
     for operation in query.tree.find_all(exp.SetOperation):
         if operation.args.get("order") or operation.args.get("limit"):
             what = "ORDER BY and LIMIT are not supported behind a set operation"
-            yield Problem(_word(query, "ORDER BY", 0), "unsupported-clause", what, "group first, in a view of its own")
+            yield SqlProblem(
+                _word(query, "ORDER BY", 0), "unsupported-clause", what, "group first, in a view of its own"
+            )
     for window in query.tree.find_all(exp.Window):
-        yield Problem(
+        yield SqlProblem(
             place(window)[0], "unsupported-expression", "window functions (OVER) are not supported here", _OWN_VIEW
         )
 
 
-def _join(query: Several, join: exp.Join) -> Iterator[Problem]:
+def _join(query: Several, join: exp.Join) -> Iterator[SqlProblem]:
     at = place(join.this)[0]
     side = (join.side or "").upper()
     if side in ("RIGHT", "FULL"):
         what = f"{side} JOIN is not supported"
-        yield Problem(at, "bad-from", what, "use LEFT JOIN, with the stream whose rows are kept first")
+        yield SqlProblem(at, "bad-from", what, "use LEFT JOIN, with the stream whose rows are kept first")
     if (join.method or "").upper() not in ("", "NATURAL") or isinstance(join.this, exp.Lateral):
-        yield Problem(at, "bad-from", "this kind of join is not supported", "use JOIN or LEFT JOIN with ON")
+        yield SqlProblem(at, "bad-from", "this kind of join is not supported", "use JOIN or LEFT JOIN with ON")
     if (join.method or "").upper() == "NATURAL":
-        yield Problem(at, "bad-from", "NATURAL JOIN is not supported: every table has the column part", "write ON")
+        yield SqlProblem(at, "bad-from", "NATURAL JOIN is not supported: every table has the column part", "write ON")
     if (on := join.args.get("on")) is not None and on.find(exp.Query):
-        yield Problem(
+        yield SqlProblem(
             place(on)[0], "unsupported-expression", "subqueries are not allowed in a condition of a JOIN", _OWN_VIEW
         )
 
 
-def _subqueries(query: Several) -> Iterator[Problem]:
+def _subqueries(query: Several) -> Iterator[SqlProblem]:
     """Only as conditions that AND connects: [NOT] EXISTS (...) and x IN (...)."""
     for node in query.tree.find_all(exp.In):
         if node.args.get("query") is not None and isinstance(node.parent, exp.Not):
             what = "NOT IN is empty as soon as one value is NULL"
-            yield Problem(place(node)[0], "not-in", what, "write NOT EXISTS (SELECT 1 FROM ... WHERE ... = ...)")
+            yield SqlProblem(place(node)[0], "not-in", what, "write NOT EXISTS (SELECT 1 FROM ... WHERE ... = ...)")
     for inner in query.tree.find_all(exp.Query):
         if inner is query.tree or _is_relation(inner) or _is_condition(inner):
             continue
         what = "a subquery can only stand in FROM, or in WHERE as EXISTS, NOT EXISTS or IN"
-        yield Problem(place(inner)[0], "unsupported-expression", what, _OWN_VIEW)
+        yield SqlProblem(place(inner)[0], "unsupported-expression", what, _OWN_VIEW)
 
 
 def _is_relation(inner: exp.Query) -> bool:
@@ -148,15 +155,17 @@ def _has_stream(node: exp.Expr, starts: Iterable[int]) -> bool:
     return any(place(table)[0] in known for table in node.find_all(exp.Table))
 
 
-def _calls(query: Several) -> Iterator[Problem]:
+def _calls(query: Several) -> Iterator[SqlProblem]:
     for call in query.tree.find_all(exp.Func):
         name = _name(call)
         if name in _BY_TIES:
             hint = "MAX(STRUCT(y, x)).x takes the greatest x among equal y"
-            yield Problem(place(call)[0], "unsupported-aggregate", f"{name.upper()} of joined rows may have ties", hint)
+            yield SqlProblem(
+                place(call)[0], "unsupported-aggregate", f"{name.upper()} of joined rows may have ties", hint
+            )
         elif name in BY_ORDER and _name(call.parent) not in SORTING:
             what = f"{name.upper()} depends on the order of the rows, and rows of several streams have none"
-            yield Problem(place(call)[0], "unsupported-aggregate", what, "MIN and MAX always give the same value")
+            yield SqlProblem(place(call)[0], "unsupported-aggregate", what, "MIN and MAX always give the same value")
 
 
 def _name(call: exp.Expr | None) -> str:
@@ -165,7 +174,7 @@ def _name(call: exp.Expr | None) -> str:
     return call.sql_name().lower() if isinstance(call, exp.Func) else ""
 
 
-def _columns(query: Several) -> Iterator[Problem]:
+def _columns(query: Several) -> Iterator[SqlProblem]:
     tables = {plain(s.table.name): s.table for s in query.streams}
     tables |= {plain(t.name): t for _, t in query.dimensions}
 
@@ -173,20 +182,20 @@ def _columns(query: Several) -> Iterator[Problem]:
         known = tables.get(table)
         return None if known is None or known.columns is None else tuple(known.columns)
 
-    yield from (Problem(p.start, p.code, p.message, p.hint) for p in unknown(query.tree, names))
+    yield from (SqlProblem(p.start, p.code, p.message, p.hint) for p in unknown(query.tree, names))
     if isinstance(query.tree, exp.Query) and any(item.is_star for item in query.tree.selects):
         return
     seen: set[str] = set()
     for output in outputs(query.tree, names) or ():
         if output.name is None:
             text = query.plain[output.start : output.end].strip()
-            yield Problem(output.start, "unnamed-column", f"'{text}' has no name", "give it one: ... AS name")
+            yield SqlProblem(output.start, "unnamed-column", f"'{text}' has no name", "give it one: ... AS name")
         elif plain(output.name) in seen:
             what = f"two columns are called {output.name}"
-            yield Problem(output.start, "duplicate-column", what, "give one of them another name with AS")
+            yield SqlProblem(output.start, "duplicate-column", what, "give one of them another name with AS")
         elif plain(output.name) in ("part", "part_timestamp"):
             what = f"every table has a column {plain(output.name)} already"
-            yield Problem(output.start, "reserved-name", what, "give it another name with AS")
+            yield SqlProblem(output.start, "reserved-name", what, "give it another name with AS")
         seen.add(plain(output.name or ""))
 
 

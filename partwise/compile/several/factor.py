@@ -12,7 +12,7 @@ from math import gcd
 
 from sqlglot import exp
 
-from partwise.compile.model import GeneratedView, QueryView, TranslationError
+from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.parse import parse
 from partwise.compile.select import Key, Names, Selection, select
 from partwise.compile.several.read import Several, Stream
@@ -20,6 +20,7 @@ from partwise.compile.window.plan import window
 from partwise.parts import Bound, Reference
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns, spelled
+from partwise.sql.parse import TranslationError
 from partwise.sql.text import Piece, conjunct, plain, quoted
 from partwise.sql.types.known import type_of
 

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import gcd
 
-from partwise.compile.model import Choice, GeneratedView, InputTable, Problem, QueryView, Translation, TranslationError
+from partwise.compile.model import Choice, GeneratedView, InputTable, QueryView, Translation
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.read import Several, read
 from partwise.compile.window.plan import window
 from partwise.parts import Bound, Reference
 from partwise.sql.expressions import changing
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, plain, quoted
 
 _FORM = "write SELECT src, FREQUENT(40) FROM s [WINDOW 1 day] GROUP BY src"
@@ -37,7 +38,7 @@ def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Tra
         raise TranslationError(*problems)
     if view.strategy not in (None, "merge"):
         at, what = query.streams[0].bracket[0], f"strategy {view.strategy} is not possible: FREQUENT is kept by panes"
-        raise TranslationError(Problem(at, "bad-strategy", what, "remove it"))
+        raise TranslationError(SqlProblem(at, "bad-strategy", what, "remove it"))
     why = f"{count} groups and a bound of each pane"
     types = (("n", "bigint"), ("n_at_most", "bigint"), ("certain", "boolean"))
     return Translation(_views(view, query, keys, count), Choice("merge", why), types=types)
@@ -46,17 +47,17 @@ def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Tra
 def _items(query: Several) -> tuple[list[str], int]:
     """The keys, by the names that they have in the result, and how many groups a pane keeps."""
     if len(query.streams) != 1 or query.streams[0].rows is not None:
-        raise TranslationError(Problem(query.streams[0].start, "top-k", "FREQUENT is for one window", _FORM))
+        raise TranslationError(SqlProblem(query.streams[0].start, "top-k", "FREQUENT is for one window", _FORM))
     tokens = Piece(query.plain).tokens
     at = next(n for n, t in enumerate(tokens) if t.keyword == "FREQUENT")
     call = tokens[at]
     inside = tokens[at + 2].text if at + 3 < len(tokens) and tokens[at + 3].text == ")" else ""
     if call.depth or not inside.isdigit() or int(inside) < 1:
-        raise TranslationError(Problem(call.start, "top-k", "FREQUENT takes how many groups a pane keeps", _FORM))
+        raise TranslationError(SqlProblem(call.start, "top-k", "FREQUENT takes how many groups a pane keeps", _FORM))
     words = {t.keyword for t in tokens if t.depth == 0}
     if "GROUP BY" not in words or words & {"HAVING", "ORDER BY", "LIMIT", "DISTINCT", "UNION", "EXCEPT", "INTERSECT"}:
         what = "FREQUENT stands in a query with GROUP BY, without HAVING, ORDER BY, LIMIT, DISTINCT and set operations"
-        raise TranslationError(Problem(call.start, "top-k", what, _FORM))
+        raise TranslationError(SqlProblem(call.start, "top-k", what, _FORM))
     select = Piece(query.plain).cut(
         tokens[0].end, next(t for t in tokens if t.keyword == "FROM" and t.depth == 0).start
     )
@@ -69,11 +70,11 @@ def _items(query: Several) -> tuple[list[str], int]:
     if len(keys) + 1 != len(select.split()) or len(grouped) != len(keys) or wrong:
         where = wrong[0].offset if wrong else call.start
         raise TranslationError(
-            Problem(where, "top-k", "beside FREQUENT stand the columns of GROUP BY, all of them", _FORM)
+            SqlProblem(where, "top-k", "beside FREQUENT stand the columns of GROUP BY, all of them", _FORM)
         )
     if taken := [k for k, name in zip(keys, names, strict=True) if name in _SHOWN]:
         what = f"FREQUENT adds columns called {', '.join(_SHOWN)}"
-        raise TranslationError(Problem(taken[0].offset, "duplicate-column", what, "give it another name with AS"))
+        raise TranslationError(SqlProblem(taken[0].offset, "duplicate-column", what, "give it another name with AS"))
     return names, int(inside)
 
 

@@ -15,17 +15,18 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from partwise.compile.model import GeneratedView, Problem, QueryView
+from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.several.read import Several, Stream, tidy
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.parts import duration_text
 from partwise.sql.columns import place
+from partwise.sql.parse import SqlProblem
 from partwise.sql.text import Piece, quoted
 
 _HINT = "output: snapshot shows the whole result in each part"
 
 
-def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[Problem]:
+def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[SqlProblem]:
     """`least`: so many streams it must have."""
     found = []
     tree = query.tree
@@ -33,7 +34,7 @@ def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[Prob
         kind = tree.key.upper()
         code = "pairs-negation" if kind == "EXCEPT" else "pairs-query"
         what = f"{kind} takes rows back" if kind == "EXCEPT" else f"pairs are rows of one join, and {kind} is none"
-        return [Problem(_at(query, kind), code, what, _HINT)]
+        return [SqlProblem(_at(query, kind), code, what, _HINT)]
     starts = {s.start for s in query.streams}
     for join in tree.args.get("joins") or ():
         if place(join.this)[0] not in starts:  # what a dimension says of a row does not depend on time
@@ -41,10 +42,10 @@ def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[Prob
         kind = "ANTI JOIN" if join.kind == "ANTI" else "LEFT JOIN" if join.side == "LEFT" else ""
         if join.kind == "SEMI":
             what = "SEMI JOIN shows a row once, whatever it meets: there are no pairs"
-            found.append(Problem(place(join.this)[0], "pairs-query", what, _HINT))
+            found.append(SqlProblem(place(join.this)[0], "pairs-query", what, _HINT))
         elif kind:
             what = f"{kind} takes rows back: a row without a partner may get one later"
-            found.append(Problem(place(join.this)[0], "pairs-negation", what, _HINT))
+            found.append(SqlProblem(place(join.this)[0], "pairs-negation", what, _HINT))
     for node in tree.find_all(exp.Exists, exp.In):
         if isinstance(node, exp.Exists) or node.args.get("query") is not None:
             negated = isinstance(node.parent, exp.Not)
@@ -52,25 +53,27 @@ def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[Prob
             what = (
                 f"{word} takes rows back" if negated else f"{word} is no join: a row has no part in which it came about"
             )
-            found.append(Problem(place(node)[0], "pairs-negation" if negated else "pairs-query", what, _HINT))
+            found.append(SqlProblem(place(node)[0], "pairs-negation" if negated else "pairs-query", what, _HINT))
     if tree.args.get("group") or tree.args.get("distinct") or any(i.find(exp.AggFunc) for i in tree.expressions):
         word = "DISTINCT" if tree.args.get("distinct") else "GROUP BY"
         what = f"pairs are joined rows; {word} would need all of them"
-        found.append(Problem(_at(query, word), "pairs-query", what, "read the pairs in a view of its own"))
+        found.append(SqlProblem(_at(query, word), "pairs-query", what, "read the pairs in a view of its own"))
     if (inner := tree.find(exp.Subquery)) is not None:
         what = "a subquery in FROM is not supported for pairs"
-        found.append(Problem(place(inner)[0], "pairs-query", what, "join the streams themselves"))
+        found.append(SqlProblem(place(inner)[0], "pairs-query", what, "join the streams themselves"))
     if len(query.streams) < least:
-        found.append(Problem(query.streams[0].start, "pairs-query", "pairs need two streams", "join another stream"))
+        found.append(SqlProblem(query.streams[0].start, "pairs-query", "pairs need two streams", "join another stream"))
     for stream in query.streams:
         if stream.rows is not None:
-            found.append(Problem(stream.bracket[0], "pairs-query", "ROWS takes rows back", "write [WINDOW ...]"))
+            found.append(SqlProblem(stream.bracket[0], "pairs-query", "ROWS takes rows back", "write [WINDOW ...]"))
         elif stream.window.length % view.part:
             what = (
                 f"the window ({duration_text(stream.window.length)}) must be a whole multiple of the view's part length"
             )
             found.append(
-                Problem(stream.bracket[0], "bad-window", f"{what} ({duration_text(view.part)})", "change one of them")
+                SqlProblem(
+                    stream.bracket[0], "bad-window", f"{what} ({duration_text(view.part)})", "change one of them"
+                )
             )
     return found
 

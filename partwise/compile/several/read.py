@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from partwise.compile.model import InputTable, Problem, TranslationError
+from partwise.compile.model import InputTable
 from partwise.compile.parse import WindowClause, read_window, seconds_of
 from partwise.compile.several.rows import LastRows, read_rows
 from partwise.parts import Bound, Reference
 from partwise.spelling import named
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.references import FoundReference, analyse
 from partwise.sql.text import Piece, Token, cut_at_quotes, plain
 
@@ -148,10 +149,10 @@ def read(text: str, inputs: Mapping[str, InputTable]) -> Several:
     found = brackets(query)
     clean = _without(query.text, found)
     analysis = analyse(clean)
-    unread = [Problem(p.start, "bad-query", p.message, p.hint) for p in analysis.found.problems]
+    unread = [SqlProblem(p.start, "bad-query", p.message, p.hint) for p in analysis.found.problems]
     if analysis.tree is None or unread:
-        raise TranslationError(*unread or [Problem(0, "bad-query", "the query cannot be read")])
-    problems: list[Problem] = []
+        raise TranslationError(*unread or [SqlProblem(0, "bad-query", "the query cannot be read")])
+    problems: list[SqlProblem] = []
     streams: list[Stream] = []
     dimensions: list[tuple[str, InputTable]] = []
     tables = analysis.found.tables
@@ -173,9 +174,13 @@ def read(text: str, inputs: Mapping[str, InputTable]) -> Several:
             problems += error.problems
     owned = {s.bracket[0] for s in streams}
     loose = [b for b in found if b.start not in owned and not problems]
-    problems += [Problem(b.start, "bad-from", f"{b.kind} follows no table", "write it behind a table") for b in loose]
+    problems += [
+        SqlProblem(b.start, "bad-from", f"{b.kind} follows no table", "write it behind a table") for b in loose
+    ]
     if not streams and not problems:
-        problems.append(Problem(0, "bad-from", "no stream with a window is read", "write FROM s [WINDOW 10 minutes]"))
+        problems.append(
+            SqlProblem(0, "bad-from", "no stream with a window is read", "write FROM s [WINDOW 10 minutes]")
+        )
     if problems:
         raise TranslationError(*problems)
     return Several(query.text, clean, analysis.tree, tuple(streams), tuple(dimensions))
@@ -230,19 +235,19 @@ def _pairs(tokens: tuple[Token, ...]) -> list[tuple[Token, Token]]:
     return list(pairwise(tokens))
 
 
-def no_table(name: str, offset: int, inputs: Mapping[str, InputTable]) -> Problem:
+def no_table(name: str, offset: int, inputs: Mapping[str, InputTable]) -> SqlProblem:
     near = difflib.get_close_matches(name, list(inputs), 1)
     hint = f"did you mean {near[0]}?" if near else f"tables: {', '.join(sorted(inputs)) or 'none'}"
-    return Problem(offset, "unknown-table", f"there is no table {name}", hint)
+    return SqlProblem(offset, "unknown-table", f"there is no table {name}", hint)
 
 
-def _no_parts(offset: int, table: InputTable) -> Problem:
-    return Problem(offset, "bad-from", f"{table.name} is a dimension: it has no parts", "remove the window")
+def _no_parts(offset: int, table: InputTable) -> SqlProblem:
+    return SqlProblem(offset, "bad-from", f"{table.name} is a dimension: it has no parts", "remove the window")
 
 
-def _no_window(found: FoundReference, table: InputTable, streams: list[Stream]) -> Problem:
+def _no_window(found: FoundReference, table: InputTable, streams: list[Stream]) -> SqlProblem:
     from partwise.parts import duration_text
 
     length = duration_text(streams[0].window.length) if streams else "5 minutes"
     what = f"{table.name} is a stream without a window"
-    return Problem(found.start, "bad-from", what, f"write {found.table} [WINDOW {length}]")
+    return SqlProblem(found.start, "bad-from", what, f"write {found.table} [WINDOW {length}]")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partwise.compile.model import InputTable, Problem, TranslationError
+from partwise.compile.model import InputTable
 from partwise.compile.parse import WindowClause, seconds_of
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, plain, quoted
 
 _FORM = "write [ROWS 100 PER src WITHIN 1 day]"
@@ -42,23 +43,25 @@ def read_rows(inside: Piece, offset: int, table: InputTable) -> LastRows:
     within = next((t for t in tokens if t.upper == "WITHIN"), None)
     if within is None:
         what = "ROWS needs WITHIN: without it a late row would change every later part"
-        raise TranslationError(Problem(offset, "rows-window", what, _FORM))
+        raise TranslationError(SqlProblem(offset, "rows-window", what, _FORM))
     if per is None or not tokens or not tokens[0].text.isdigit() or int(tokens[0].text) < 1:
-        raise TranslationError(Problem(offset, "rows-window", "ROWS needs a number of rows and PER", _FORM))
+        raise TranslationError(SqlProblem(offset, "rows-window", "ROWS needs a number of rows and PER", _FORM))
     end = inside.offset + len(inside.text)
     by = inside.cut(per.end, within.start).split()
     if table.time is None or table.tie is None:
         what = f"ROWS needs a tie column: {table.name} does not say which of two rows of equal time is the last"
         hint = f"declare time: {{column: {table.time or 'event_time'}, tie: ...}} on {table.name}"
-        raise TranslationError(Problem(offset, "rows-window", what, hint))
+        raise TranslationError(SqlProblem(offset, "rows-window", what, hint))
     if table.columns is None:
         what = f"ROWS needs to know the columns of {table.name}"
-        raise TranslationError(Problem(offset, "rows-window", what, f"declare columns on {table.name}"))
+        raise TranslationError(SqlProblem(offset, "rows-window", what, f"declare columns on {table.name}"))
     known = {plain(name): name for name in table.columns}
     for piece in by:
         if plain(piece.text) not in known:
             what = f"{table.name} has no column {piece.text or '(nothing)'}"
-            raise TranslationError(Problem(piece.offset, "unknown-column", what, f"its columns are {', '.join(known)}"))
+            raise TranslationError(
+                SqlProblem(piece.offset, "unknown-column", what, f"its columns are {', '.join(known)}")
+            )
     names = tuple(quoted(known[plain(piece.text)]) for piece in by)
     first = [table.time, table.tie]
     # Rows alike in time and tie are told apart by their values, so that the choice is the same each time.

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from partwise.compile.model import GeneratedView, InputTable, Problem, QueryView, Translation, TranslationError
+from partwise.compile.model import GeneratedView, InputTable, QueryView, Translation
 from partwise.compile.several.read import without_windows
 from partwise.sql.columns import outputs, place
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.references import analyse
 from partwise.sql.text import Piece, plain, quoted
 
@@ -44,15 +45,15 @@ def translate_top(view: QueryView, inputs: Mapping[str, InputTable], tail: Tail,
     """`translate` is for the query without its end."""
     text = Piece.of_query(view.query).text
     head = text[: tail.start] + " " * (len(text) - tail.start)
-    problems: list[Problem] = []
+    problems: list[SqlProblem] = []
     limit = tail.limit.text
     if not limit.isdigit() or int(limit) < 1:
         problems.append(
-            Problem(tail.limit.offset, "top-k", f"LIMIT takes a whole number, not {limit or 'nothing'}", _FORM)
+            SqlProblem(tail.limit.offset, "top-k", f"LIMIT takes a whole number, not {limit or 'nothing'}", _FORM)
         )
     if view.output == "pairs":
         problems.append(
-            Problem(tail.start, "top-k", f"output: {view.output} has no largest groups", "remove ORDER BY and LIMIT")
+            SqlProblem(tail.start, "top-k", f"output: {view.output} has no largest groups", "remove ORDER BY and LIMIT")
         )
     try:
         made = translate(replace(view, query=head), inputs)
@@ -62,13 +63,13 @@ def translate_top(view: QueryView, inputs: Mapping[str, InputTable], tail: Tail,
     if not isinstance(tree, exp.Select) or tree.args.get("group") is None:
         what = "LIMIT shows the largest groups, and there is no GROUP BY"
         raise TranslationError(
-            Problem(tail.start, "top-k", what, "group the rows, and order by an aggregate"), *problems
+            SqlProblem(tail.start, "top-k", what, "group the rows, and order by an aggregate"), *problems
         )
     found = outputs(tree, lambda _: None) or ()
     names = [o.name for o in found if o.name]
     if len(names) < len(found):
         at = next(o.start for o in found if not o.name)
-        raise TranslationError(Problem(at, "top-k", "every column needs a name here", "give it one: ... AS name"))
+        raise TranslationError(SqlProblem(at, "top-k", "every column needs a name here", "give it one: ... AS name"))
     order = [_ordered(piece, tree, names, problems) for piece in tail.order]
     keys = [_key(key, tree, names, problems) for key in tree.args["group"].expressions]
     if problems:
@@ -92,7 +93,7 @@ def _first(text: str, shown: list[str], order: list[str], limit: str) -> str:
     return f"SELECT {names}\nFROM (SELECT {names}, {place_} FROM (\n{inside}\n))\nWHERE __place <= {limit}"
 
 
-def _ordered(piece: Piece, tree: exp.Select, names: list[str], problems: list[Problem]) -> str:
+def _ordered(piece: Piece, tree: exp.Select, names: list[str], problems: list[SqlProblem]) -> str:
     """A column of the result, with its direction. NULL is the least value."""
     words, end = [t.upper for t in piece.tokens], len(piece.tokens)
     for nulls in (["NULLS", "LAST"], ["NULLS", "FIRST"]):
@@ -103,17 +104,17 @@ def _ordered(piece: Piece, tree: exp.Select, names: list[str], problems: list[Pr
     body = piece.cut(piece.offset, last)
     name = _named(body.text, tree, names)
     if name is None:
-        problems.append(Problem(piece.offset, "top-k", f"'{body.text}' is not a column of the result", _FORM))
+        problems.append(SqlProblem(piece.offset, "top-k", f"'{body.text}' is not a column of the result", _FORM))
         return ""
     nulls_first = "FIRST" in words[end:] if "NULLS" in words[end:] else not down
     return f"{quoted(name)} {'DESC' if down else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
-def _key(key: exp.Expr, tree: exp.Select, names: list[str], problems: list[Problem]) -> str:
+def _key(key: exp.Expr, tree: exp.Select, names: list[str], problems: list[SqlProblem]) -> str:
     name = _named(key.sql("spark"), tree, names)
     if name is None:
         what = f"groups with equal values are ordered by their keys, but {key.sql('spark')} is not selected"
-        problems.append(Problem(place(key)[0], "top-k", what, "select all columns of GROUP BY"))
+        problems.append(SqlProblem(place(key)[0], "top-k", what, "select all columns of GROUP BY"))
     return name or ""
 
 

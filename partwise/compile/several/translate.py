@@ -7,16 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from partwise.compile.model import (
-    Choice,
-    InputTable,
-    Problem,
-    QueryView,
-    Translation,
-    TranslationError,
-    Variant,
-    WindowShape,
-)
+from partwise.compile.model import Choice, InputTable, QueryView, Translation, Variant, WindowShape
 from partwise.compile.several.cells import cells, why_not_cells
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.factor import factor, factored, why_not_factor
@@ -26,6 +17,7 @@ from partwise.compile.several.pairs import pairs, pairs_problems
 from partwise.compile.several.read import Several, read
 from partwise.compile.several.recompute import recompute
 from partwise.sql.expressions import changing
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import plain
 from partwise.sql.types.known import type_of
 
@@ -64,7 +56,7 @@ def _made(view: QueryView, query: Several) -> Translation:
         why = unlike.get(view.strategy or "", "it is for one window with GROUP BY")
         what = f"strategy {view.strategy} is not possible: {why}"
         at = query.streams[0].bracket[0]
-        raise TranslationError(Problem(at, "bad-strategy", what, "recompute is always possible"))
+        raise TranslationError(SqlProblem(at, "bad-strategy", what, "recompute is always possible"))
     choice = DEFAULT if view.strategy is None else Choice(taken.strategy, "requested by strategy:")
     stream = query.streams[0]
     if unlike["last"] is None:

@@ -6,10 +6,10 @@ from math import ceil, pow
 
 from sqlglot import exp
 
-from partwise.compile.model import Problem, TranslationError
 from partwise.compile.window.cells import Cell, Rows, Split, Values, both, cast, filtered, named, there
 from partwise.compile.window.moments import moments
 from partwise.sql.calls import SUPPORTED, Call
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.types.known import average_type, is_number, sum_type
 from partwise.sql.types.names import decimal_of, is_integer
 
@@ -63,7 +63,7 @@ def split(call: Call, rows: Rows) -> Split:
 
 def _bad(call: Call, message: str, hint: str = "") -> TranslationError:
     return TranslationError(
-        Problem(call.start, "unsupported-aggregate", message, hint or f"supported: {', '.join(SUPPORTED).upper()}")
+        SqlProblem(call.start, "unsupported-aggregate", message, hint or f"supported: {', '.join(SUPPORTED).upper()}")
     )
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from partwise.choose.window import choose, possible
-from partwise.compile.model import Choice, InputTable, Problem, QueryView, Strategy, TranslationError, WindowShape
+from partwise.compile.model import Choice, InputTable, QueryView, Strategy, WindowShape
 from partwise.compile.parse import Query
 from partwise.compile.select import Selection, aggregated, select
 from partwise.compile.window.aggregates import split
@@ -24,6 +24,7 @@ from partwise.parts import Bound, Reference, duration_text
 from partwise.spelling import named
 from partwise.sql.calls import Call
 from partwise.sql.expressions import columns, previous_problem, row_problems, spelled, unknown_columns
+from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, Token, complaint, one_line, plain, quoted
 from partwise.sql.types.known import Columns, type_of
 
@@ -75,13 +76,13 @@ def window(panes: int, per_slide: int) -> Reference:
 
 def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mapping[str, InputTable]) -> WindowPlan:
     assert query.window is not None
-    problems: list[Problem] = []
+    problems: list[SqlProblem] = []
     tables = _tables(query, table, inputs, problems)
     all_joined = not problems
     problems += _length_problems(view, query, table)
     if query.order_by:
         problems.append(
-            Problem(
+            SqlProblem(
                 query.order_by[0].offset, "unsupported-clause", "ORDER BY is not supported: a view's rows have no order"
             )
         )
@@ -105,7 +106,7 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
         problems += _name_problems(view, query, selection)
         if not selection.keys and not selection.all_calls():
             problems.append(
-                Problem(query.items[0].body.offset, "no-aggregate", "a window shows groups or aggregates; here is neither",
+                SqlProblem(query.items[0].body.offset, "no-aggregate", "a window shows groups or aggregates; here is neither",
                         "write an aggregate, for example COUNT(*), or GROUP BY")
             )  # fmt: skip
     except TranslationError as error:
@@ -136,7 +137,7 @@ def plan_window(view: QueryView, query: Query, table: InputTable, inputs: Mappin
 
 
 def _tables(
-    query: Query, table: InputTable, inputs: Mapping[str, InputTable], problems: list[Problem]
+    query: Query, table: InputTable, inputs: Mapping[str, InputTable], problems: list[SqlProblem]
 ) -> dict[str, InputTable]:
     """Qualifier -> table, the stream first. Joined tables must be dimensions, and no row may come from them alone."""
     found = {plain(query.alias or table.name): table}
@@ -147,54 +148,54 @@ def _tables(
         before = "SELECT 1 FROM t "
         tree = sqlglot.parse_one(before + query.joins.text, dialect="spark")
     except ParseError as error:
-        problems.append(Problem(query.joins.offset, "bad-from", f"the joins cannot be read: {complaint(error)}"))
+        problems.append(SqlProblem(query.joins.offset, "bad-from", f"the joins cannot be read: {complaint(error)}"))
         return found
     offset = query.joins.offset - len(before)
     if tree.args.get("laterals"):
-        problems.append(Problem(query.joins.offset, "unsupported-clause", "LATERAL VIEW is not supported here"))
+        problems.append(SqlProblem(query.joins.offset, "unsupported-clause", "LATERAL VIEW is not supported here"))
     for join in tree.args.get("joins") or []:
         target = join.this
         if not isinstance(target, exp.Table) or not isinstance(target.this, exp.Identifier):
-            problems.append(Problem(query.joins.offset, "bad-from", "only dimensions can be joined to a window",
+            problems.append(SqlProblem(query.joins.offset, "bad-from", "only dimensions can be joined to a window",
                                     "join in a view of its own and read that view"))  # fmt: skip
             continue
         at = offset + target.this.meta.get("start", len(before))
         other = named(inputs, target.name)
         if other is None or other.kind != "dimension":
             what = "is not known" if other is None else f"is a {other.kind}"
-            problems.append(Problem(at, "bad-from", f"only dimensions can be joined to a window; {target.name} {what}",
+            problems.append(SqlProblem(at, "bad-from", f"only dimensions can be joined to a window; {target.name} {what}",
                                     "join in a view of its own and read that view"))  # fmt: skip
             continue
         if join.side in ("RIGHT", "FULL"):
-            problems.append(Problem(at, "bad-from", f"{join.side} JOIN is not supported: rows without a time are in no window",
+            problems.append(SqlProblem(at, "bad-from", f"{join.side} JOIN is not supported: rows without a time are in no window",
                                     "use JOIN or LEFT JOIN"))  # fmt: skip
         found[plain(target.alias or target.name)] = other
     return found
 
 
-def _length_problems(view: QueryView, query: Query, table: InputTable) -> list[Problem]:
+def _length_problems(view: QueryView, query: Query, table: InputTable) -> list[SqlProblem]:
     assert query.window is not None
     at, found = query.window.offset, []
     if query.window.slide is not None and query.window.slide != view.part:
         found.append(
-            Problem(at, "bad-window", f"the slide ({duration_text(query.window.slide)}) must be the view's part length "
+            SqlProblem(at, "bad-window", f"the slide ({duration_text(query.window.slide)}) must be the view's part length "
                     f"({duration_text(view.part)})", f"write part: {duration_text(query.window.slide)}")
         )  # fmt: skip
     for what, length in (("window", query.window.length), ("view's part length", view.part)):
         if table.part is None or length % table.part:
             of = duration_text(table.part) if table.part else "none"
             found.append(
-                Problem(at, "bad-window", f"the {what} ({duration_text(length)}) must be a whole multiple of the parts of "
+                SqlProblem(at, "bad-window", f"the {what} ({duration_text(length)}) must be a whole multiple of the parts of "
                         f"{table.name} ({of})", "change the window, or the part lengths")
             )  # fmt: skip
     return found
 
 
-def _name_problems(view: QueryView, query: Query, selection: Selection) -> list[Problem]:
+def _name_problems(view: QueryView, query: Query, selection: Selection) -> list[SqlProblem]:
     if not view.partial:
         return []
     return [
-        Problem(
+        SqlProblem(
             query.items[at].body.offset,
             "reserved-name",
             "partial: true adds a column called partial",
@@ -216,7 +217,7 @@ def _all_columns(tables: Mapping[str, InputTable]) -> Columns | None:
     return found
 
 
-def _column_problems(query: Query, tables: Mapping[str, InputTable], all_joined: bool) -> list[Problem]:
+def _column_problems(query: Query, tables: Mapping[str, InputTable], all_joined: bool) -> list[SqlProblem]:
     """`all_joined`: `tables` are all that the query names."""
     known = _all_columns(tables)
     names: dict[str | None, tuple[str, Columns | None]] = {q: (t.name, t.columns) for q, t in tables.items()}
@@ -225,7 +226,7 @@ def _column_problems(query: Query, tables: Mapping[str, InputTable], all_joined:
     conjuncts = query.where.conjuncts() if query.where else []
     joined = _join_conditions(query.joins) if query.joins else []
     having = [query.having] if query.having else []
-    found: list[Problem] = []
+    found: list[SqlProblem] = []
     for piece in [*query.group_by, *joined, *conjuncts, *having, *(item.body for item in query.items)]:
         try:
             if piece in conjuncts or piece in joined:
