@@ -33,9 +33,10 @@ def removal(work: Job, files: Sequence[TakenFile]) -> Removal:
     if not spans or not maybe:
         return Removal()
     spark, handle, ids = work.engine.spark, work.handle, [f.id for f in files]
-    theirs = F.col(FILE).isin(ids)
+    rows_there = read.files(spark, handle, maybe)
+    theirs = F.col(FILE).isin(ids)  # only now: columns cannot be made before Spark has started
     # Row groups without these ids are skipped by their statistics: this reads next to nothing.
-    hit = read.files(spark, handle, maybe).where(theirs).select("_metadata.file_path").distinct().collect()
+    hit = rows_there.where(theirs).select("_metadata.file_path").distinct().collect()
     paths = [row[0] for row in hit]
     gone = tuple(f for f in maybe if any(path.endswith("/" + f.path) for path in paths))
     if len(gone) != len(paths):

@@ -64,3 +64,5 @@ def test_a_run_stops_cleanly_and_goes_on_later(number: signal.Signals, driver: s
         "rebuilding": {},
     }
     assert json.loads(call("verify", "--json")) == {"checked": 12, "different": [], "stale": 0, "expired": 0}
+    # A process whose first need of Spark is to take a file out again.
+    assert json.loads(call("retract", "sales", "sales.csv", "--json"))["sources"][0]["rows"] == -4
