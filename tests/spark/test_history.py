@@ -113,7 +113,10 @@ class History:
 
     def text(self) -> str:
         text = "---".join([SOURCES, *(model.yaml for model in self.models())])
-        return text.replace("dimension: d\n", "dimension: d\nchange: forward\n") if self.world.forward else text
+        if not self.world.forward:
+            return text
+        # Joins with a dimension whose versions differ from part to part are not kept.
+        return text.replace("dimension: d\n", "dimension: d\nchange: forward\n").replace("state: {join: [b, d]}\n", "")
 
     # -- what happens
 
