@@ -128,7 +128,7 @@ function estimate(table, part) {
 
 function estimated(found) {
   const number = (value) => value === null ? "–" : value.toLocaleString(undefined, { maximumSignificantDigits: 6 });
-  const row = (cells) => make("tr", {}, cells.map((cell) => make("td.number", {}, cell)));
+  const row = (cells) => make("tr", {}, cells.map((cell) => make(typeof cell === "string" ? "td.number" : "td", {}, cell)));
   const half = ({ low, high }) => (high - low) / 2;
   const parts = [];
   if (found.lines.length) {
