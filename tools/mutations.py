@@ -292,8 +292,8 @@ MUTATIONS = (
     Mutation(
         "a step whose definition changed has no pin in a job for several tables",
         "partwise/ledger/ledger.py",
-        "wanted, fingerprints[lease.table], limit, facts)",
-        "wanted, None, limit, facts)",
+        "wanted, fingerprints[lease.table], limit, facts=facts)",
+        "wanted, None, limit, facts=facts)",
         "tests/ledger/test_steps.py",
     ),
     Mutation(

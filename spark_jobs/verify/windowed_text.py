@@ -47,6 +47,8 @@ def is_several(text: str, output: str) -> bool:
         return False
     if output == "pairs" or len(windows) > 1 or windows[0].count is not None:
         return True
+    if output == "rolling" and not grouping(text):
+        return True
     distinct = any((a.upper, b.upper) == ("SELECT", "DISTINCT") for a, b in pairwise(words))
     return distinct or _limited(words) or _frequent(words) is not None or _combines(words)
 

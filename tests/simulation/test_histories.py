@@ -31,7 +31,7 @@ def test_every_history_ends_exact_and_minimal(seeds: range) -> None:
         computations += history.computations
         merges += history.merges
     assert computations > 4 * len(seeds), "the histories do next to nothing"
-    assert merges > len(seeds), "changes are hardly ever merged"
+    assert merges >= len(seeds), "changes are hardly ever merged"
 
 
 @pytest.mark.slow
