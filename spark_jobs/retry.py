@@ -92,7 +92,7 @@ def patiently(work: Callable[[], _T]) -> _T:
     return work()
 
 
-def told(why: Exception) -> str:
+def sentence_of(why: Exception) -> str:
     """One or two sentences for people, whatever went wrong."""
     if isinstance(why, SPARK_ERRORS) and _store_said(str(why)):
         return explained(_bucket_in(str(why)), str(why))

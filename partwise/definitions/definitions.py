@@ -200,5 +200,5 @@ def inputs_of(definition: Definition) -> tuple[str, ...]:
     if not isinstance(definition, View):
         return ()
     if definition.query is not None and definition.update is None:
-        return tables_read(definition.query.text)
+        return tuple(tables_read(definition.query.text))
     return tuple(dict.fromkeys(found.table.lower() for s in definition.statements for found in s.found.tables))

@@ -22,6 +22,7 @@ from partwise.sql.columns import Output, outputs, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable, untyped
 from partwise.sql.parse import SqlProblem
 from partwise.sql.references import Analysis, FoundReference
+from partwise.sql.tables import tables_read
 from partwise.tables import Cycle, Graph, Input, Table
 
 #: Seconds between the first and the last time that tables can hold.
@@ -121,8 +122,7 @@ def _reads_rolling(entry: Document, view: View, catalog: KnownNames) -> Iterator
         message = f"{other.name} is rolling: it has no parts that {view.name} could read"
         hint = f"write the query of {other.name} in {view.name}, or let both read a view with output: snapshot"
         if view.query is not None:
-            word = re.search(rf"(?<![\w.]){re.escape(other.name)}\b", view.query.text, re.IGNORECASE)
-            at = view.query.at(word.start() if word else 0)
+            at = view.query.at(tables_read(view.query.text).get(name, 0))
             yield Problem(at.file, at.line, at.column, "rolling-reference", message, hint, "error", view.name)
         for tell in found[:1]:
             start = next(f.start for f in tell.statement.found.tables if f.table.lower() == name)

@@ -29,11 +29,16 @@ class _Level:
     from_: bool = False
 
 
-def tables_read(text: str) -> tuple[str, ...]:
-    """Names in lower case, in order of appearance, each once. None of a text that has no tokens."""
+def tables_read(text: str) -> dict[str, int]:
+    """Names in lower case, in order of appearance, with where each stands first. None of a text that has no tokens."""
     tokens = tokenise(text).tokens
     named = {_name(tokens, at) for at in range(len(tokens)) if _starts_with_query(tokens, at)}
-    found: list[str] = []
+    found: dict[str, int] = {}
+
+    def read(at: int) -> None:
+        if (name := _name(tokens, at)) and name not in named:
+            found.setdefault(name, tokens[at].start)
+
     levels = [_Level()]
     for at, token in enumerate(tokens):
         kind, level = token.token_type.name, levels[-1]
@@ -48,12 +53,12 @@ def tables_read(text: str) -> tuple[str, ...]:
             level.selects, level.from_ = True, False
         elif kind == "FROM" and level.selects and before != "DISTINCT":  # x IS DISTINCT FROM y is a comparison
             level.selects, level.from_ = False, True
-            found.append(_name(tokens, at + 1))
+            read(at + 1)
         elif kind in ("JOIN", "COMMA") and level.from_:
-            found.append(_name(tokens, at + 1))
+            read(at + 1)
         elif kind in _END and not (kind == "WINDOW" and before == "L_BRACKET"):
             level.from_ = False
-    return tuple(name for name in dict.fromkeys(found) if name and name not in named)
+    return found
 
 
 def _name(tokens: tuple[Token, ...], at: int) -> str:

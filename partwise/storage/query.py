@@ -40,6 +40,7 @@ _TYPES = {
 
 #: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody requested.
 _SYSTEM = re.compile(r'\nDid you mean "(?:pg_|duckdb_|sqlite_|information_schema)[^\n]*')
+_NEAR = re.compile(r'at or near "([^"]+)"')
 
 
 class BadQuery(Exception):
@@ -85,8 +86,7 @@ def query(sql: str, tables: Mapping[str, PinnedTable]) -> Result:
                     raise StoreProblem(explained(pin.path, str(why))) from why
             if not isinstance(why, duckdb.Error):
                 raise
-            known = ", ".join(sorted(tables)) or "none"
-            raise BadQuery(f"{_SYSTEM.sub('', str(why))}\nTables of this workspace: {known}") from why
+            raise _refused(why, tables) from why
 
 
 def arrow(sql: str, tables: Mapping[str, PinnedTable]) -> pa.Table:
@@ -102,8 +102,18 @@ def arrow(sql: str, tables: Mapping[str, PinnedTable]) -> pa.Table:
             found = connection.sql(sql)
             return pa.table({}) if found is None else found.to_arrow_table()
         except duckdb.Error as why:
-            known = ", ".join(sorted(tables)) or "none"
-            raise BadQuery(f"{why}\nTables of this workspace: {known}") from why
+            raise _refused(why, tables) from why
+
+
+def _refused(why: Exception, tables: Iterable[str]) -> BadQuery:
+    """A table may be called like a word of DuckDB's SQL that Spark's does not know: `anti`, `asof`, `pivot`."""
+    names = sorted(tables)
+    near = _NEAR.search(str(why))
+    taken = next((name for name in names if near is not None and name.lower() == near[1].lower()), None)
+    quotes = (
+        "" if taken is None else f'\n{taken} is a word of DuckDB\'s SQL: write the table in double quotes, "{taken}".'
+    )
+    return BadQuery(f"{_SYSTEM.sub('', str(why))}{quotes}\nTables of this workspace: {', '.join(names) or 'none'}")
 
 
 def connect(sql: str, tables: Mapping[str, PinnedTable]) -> DuckDBPyConnection:

@@ -31,7 +31,7 @@ from spark_jobs.ingest.news import has_news
 from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
-from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, told
+from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, sentence_of
 
 #: What one source cannot be loaded for; others can.
 _REFUSALS = (RefusedFile, BadColumns, BadSchema, Busy, FileChanged, FileFailed, Foreign, StorageError, *SPARK_ERRORS)
@@ -81,7 +81,7 @@ def each(
             except Exception as why:
                 if not is_infrastructure(why):
                     raise
-                yield Ingested(name, refused=[("", told(why))])
+                yield Ingested(name, refused=[("", sentence_of(why))])
 
 
 def take_in(
@@ -101,7 +101,7 @@ def take_in(
     except _REFUSALS as why:
         if is_infrastructure(why):
             raise
-        return Ingested(table.name, refused=[*failed.items(), ("", told(why))])
+        return Ingested(table.name, refused=[*failed.items(), ("", sentence_of(why))])
 
 
 def _waiting(once: Callable[[], Ingested], patience: float, stop: Callable[[], bool]) -> Ingested:

@@ -22,7 +22,7 @@ from spark_jobs.checks.source import HeldBack, tell
 from spark_jobs.ingest.difference import RowChange, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.culprit import culprit
-from spark_jobs.ingest.files.find import FoundFile, RefusedFile, listing, look, look_into, settled
+from spark_jobs.ingest.files.find import FoundFile, RefusedFile, listing, look, look_into, still_growing
 from spark_jobs.ingest.files.layout import Layout, layout_of, undeclared
 from spark_jobs.ingest.files.links import LinkedFiles, linked
 from spark_jobs.ingest.job import Job, shape_of
@@ -236,7 +236,7 @@ def find_new(
     news = {f.name: f for f in to_read(looks.values(), known)}
     # A held file that is no news is gone, or was taken in by a run that crashed before it could say so.
     gone = [name for name in work.state.held if name not in news]
-    for name in settled(paths, news, settle):
+    for name in still_growing(paths, news, settle):
         del news[name]  # still being written: the next time
     for name, seen in [*news.items()]:
         if work.state.is_held(name, seen.size, seen.mtime):

@@ -10,7 +10,7 @@ from partwise.settings import Settings
 from partwise.sources.files import ListedFile
 from partwise.workspace import Workspace
 from spark_jobs.ingest.files import in_store
-from spark_jobs.ingest.files.find import RefusedFile, listing, look, look_into, matches, settled
+from spark_jobs.ingest.files.find import RefusedFile, listing, look, look_into, matches, still_growing
 from spark_jobs.ingest.files.layout import Layout
 from spark_jobs.ingest.files.links import linked
 from tests.object_store.store import Lake
@@ -97,7 +97,7 @@ def test_an_upload_in_pieces_shows_when_it_is_whole(lake: Lake, place: Workspace
     part = client.upload_part(**piece, PartNumber=1, Body=b"a,b\n1,2\n")
     found = listing(place, ("landing/orders/*.csv",))
     assert not any(url.endswith("big.csv") for url in found)
-    assert settled(found, look(found), settle=60) == frozenset()
+    assert still_growing(found, look(found), settle=60) == frozenset()
     client.complete_multipart_upload(**piece, MultipartUpload={"Parts": [{"ETag": part["ETag"], "PartNumber": 1}]})
     assert any(url.endswith("big.csv") for url in listing(place, ("landing/orders/*.csv",)))
 

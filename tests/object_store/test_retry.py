@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors.exceptions.base import PySparkException
 
 from partwise.storage.errors import StoreProblem
-from spark_jobs.retry import is_infrastructure, told
+from spark_jobs.retry import is_infrastructure, sentence_of
 
 S3A = "org.apache.hadoop.fs.s3a.AWSBadRequestException: getFileStatus on s3a://lake/w/t/x.parquet: {0}"
 
@@ -22,7 +22,7 @@ S3A = "org.apache.hadoop.fs.s3a.AWSBadRequestException: getFileStatus on s3a://l
 def test_what_the_connector_says_is_told_in_our_words(said: str, words: str) -> None:
     why = PySparkException(S3A.format(said))
     assert is_infrastructure(why)
-    assert words in told(why)
+    assert words in sentence_of(why)
 
 
 def test_a_query_may_say_anything() -> None:
@@ -33,4 +33,4 @@ def test_a_query_may_say_anything() -> None:
 def test_our_own_client_counts_too() -> None:
     why = StoreProblem("s3://lake: the keys have expired.")
     assert is_infrastructure(why)
-    assert told(why) == "s3://lake: the keys have expired."
+    assert sentence_of(why) == "s3://lake: the keys have expired."

@@ -62,3 +62,8 @@ def test_a_query_that_names_a_column_of_parts_sees_them(text: str) -> None:
 def test_a_word_elsewhere_is_no_column(text: str) -> None:
     assert not find(text).problems
     assert not find(text).names_part
+
+
+def test_where_a_table_stands_is_no_comment_or_string() -> None:
+    text = "-- m of last week\nSELECT 'm' AS m FROM /* m */ M, n"
+    assert tables_read(text) == {"m": text.index("M, n"), "n": text.index("n", text.index("M, n"))}

@@ -83,6 +83,12 @@ def test_a_wrong_query_names_the_tables(path: str) -> None:
     assert "Did you mean" not in str(why.value)  # not "pg_sequences"
 
 
+def test_a_table_that_is_called_like_a_word_of_duckdb_is_written_in_quotes(path: str) -> None:
+    with pytest.raises(BadQuery, match='Anti is a word of DuckDB\'s SQL: write the table in double quotes, "Anti"'):
+        query("SELECT * FROM anti", {"Anti": PinnedTable(path, 2)})
+    assert query('SELECT * FROM "anti" WHERE part = 2', {"Anti": PinnedTable(path, 2)}).rows
+
+
 def test_the_first_row_costs_less_than_a_second_from_starting_python(path: str) -> None:
     script = (
         "import resource, sys; from partwise.storage.query import *\n"

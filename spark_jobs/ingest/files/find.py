@@ -105,7 +105,7 @@ def look(paths: Mapping[str, str]) -> dict[str, ListedFile]:
     return found
 
 
-def settled(paths: Mapping[str, str], looks: Mapping[str, ListedFile], settle: float) -> frozenset[str]:
+def still_growing(paths: Mapping[str, str], looks: Mapping[str, ListedFile], settle: float) -> frozenset[str]:
     """Names of files that are still being written: young ones are looked at again after a moment."""
     young = fresh((seen for name, seen in looks.items() if not is_s3(paths[name])), settle, time.time())
     if not young:
