@@ -1,7 +1,7 @@
-"""The public Python API: read tables, and ask what is there and what would run. `partwise.open` leads here.
+"""The public Python API: read tables, ask what is there and what would run, and run it. `partwise.open` leads here.
 
 It keeps the promises of the commands because it runs on the same code: `query` sees all tables from one snapshot,
-`status` and `plan` show the ledger with the definitions as they are written now, and nothing is ever written.
+`status` and `plan` show the ledger with the definitions as they are written now, and only `run` writes.
 Names in this file change only by the deprecation rule of docs/api.md.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.storage.query import PinnedTable
     from partwise.tables import Table
+
+
+#: The package that computes.
+_ENGINE = "spark_jobs"
 
 
 class PartwiseError(Exception):
@@ -81,6 +86,52 @@ class WorkPlan:
     steps: tuple[PlannedStep, ...]
     blocked: tuple[BlockedParts, ...]
     manual: tuple[PlannedStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """What `run` loaded into one source or dimension. `closed` and `changed` count its parts.
+
+    `problems`: refused files, parts and files that checks hold back, each a sentence. `notes` are no problems.
+    """
+
+    table: str
+    files: int
+    rows: int
+    late_rows: int
+    quarantined: int
+    closed: int
+    changed: int
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedStep:
+    """Parts of one view that `run` computed together. `first` and `last` are the starts of its parts.
+
+    `changed` counts the parts whose content is another one than before; `failed` are those that have not got one, with
+    the reason: their query failed, or a check held them back.
+    """
+
+    table: str
+    first: datetime | None
+    last: datetime | None
+    parts: int
+    changed: int
+    rows: int
+    reason: str
+    seconds: float
+    failed: tuple[tuple[datetime, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one `run` did. `problems` are all that is wrong, each a sentence: with loads, steps, tables or definitions."""
+
+    loaded: tuple[LoadedTable, ...]
+    steps: tuple[FinishedStep, ...]
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -160,7 +211,10 @@ class PastReader:
 
 @dataclass(frozen=True)
 class Reader(PastReader):
-    """An open workspace, with `query` and `read` of PastReader. Every call sees the newest snapshot; nothing stays open."""
+    """An open workspace, with `query` and `read` of PastReader. Every call sees the newest snapshot.
+
+    Nothing stays open but the Spark session that `run` has started, which all workspaces with the same settings share.
+    """
 
     @property
     def folder(self) -> Path:
@@ -234,6 +288,25 @@ class Reader(PastReader):
             )
             return WorkPlan(tuple(map(step, found.steps)), blocked, tuple(map(step, found.manual)))
 
+    def run(self, *views: str, ingest: bool = True, now: bool = False) -> RunResult:
+        """Load what has arrived, then compute everything that is ready, until nothing is, as `partwise run` does.
+
+        With views: only these and what they are computed from. `ingest=False` loads nothing; `now=True` goes past
+        refresh policies. The first call that finds work starts Spark as the settings say (or uses the driver in the
+        background, with `spark: {keep: ...}`), and later ones use it: they have no start cost. What fails is reported in the
+        result; raises PartwiseError where nothing can be done at all.
+        """
+        # The layer that computes stands above this one: it is imported when it is called.
+        in_process = import_module(".in_process", _ENGINE)
+        with _kind():
+            try:
+                found = tuple(in_process.round_of(self.workspace, views, ingest, now))
+            except (FileNotFoundError, ModuleNotFoundError) as why:  # no jars, or no Spark at all
+                raise PartwiseError(f"This cannot be computed here: {why}") from why
+        loaded = tuple(item for item in found if isinstance(item, LoadedTable))
+        steps = tuple(item for item in found if isinstance(item, FinishedStep))
+        return RunResult(loaded, steps, tuple(problem for item in found for problem in _problems(item)))
+
     @contextmanager
     def _snapshot(self) -> Iterator[Snapshot]:
         from partwise.cli.open_workspace import definitions_of, snapshot_of
@@ -248,6 +321,14 @@ def open_reader(workspace: str | PathLike[str] | None = None) -> Reader:
         return Reader(open_workspace(None if workspace is None else fspath(workspace)))
     except (NoWorkspace, BadSetting) as why:
         raise PartwiseError(str(why)) from None
+
+
+def _problems(item: LoadedTable | FinishedStep | str) -> tuple[str, ...]:
+    if isinstance(item, str):
+        return (item,)
+    if isinstance(item, LoadedTable):
+        return item.problems
+    return tuple(f"{item.table}[{start:%Y-%m-%dT%H:%M:%S}]: {message}" for start, message in item.failed)
 
 
 def _start(part: int, table: Table) -> datetime:

@@ -16,9 +16,9 @@ HEAD = """# Python API
 
 Made from the code by `python tools/api_page.py > docs/api.md`.
 
-`partwise.open` reads a workspace from a program, without Spark: tables as Arrow, state and plan as typed objects. It
-never writes, and keeps the promises of the commands: `query` and `read` see one snapshot and only parts that exist, and
-refuse a time that retention no longer keeps.
+`partwise.open` opens a workspace in a program: tables as Arrow, state and plan as typed objects, all without Spark, and
+`run`, which loads and computes. It keeps the promises of the commands: `query` and `read` see one snapshot and only parts
+that exist, and refuse a time that retention no longer keeps. Nothing but `run` writes.
 
 ```python
 import partwise
@@ -29,7 +29,12 @@ hour = reader.read("revenue", "2026-10-03T10:00")  # one part, or a range A..B
 yesterday = reader.as_of("2026-10-02T00:00").read("revenue")  # as it was then
 late = [table.name for table in reader.status() if table.stale or table.missing]
 steps = reader.plan("revenue").steps
+done = reader.run()  # loads new files and computes what is ready; `partwise run --watch 30s` does so again and again
+print([(step.table, step.parts, step.rows) for step in done.steps], done.problems)
 ```
+
+`run` pays for its start once in a process: the first call that finds work starts Spark, later ones use it. In a process
+that has a session of Spark already, that one is used, with the settings that results depend on (UTC, above all).
 
 ## What stays
 
@@ -49,6 +54,9 @@ def page() -> str:
         api.WorkPlan,
         api.PlannedStep,
         api.BlockedParts,
+        api.RunResult,
+        api.LoadedTable,
+        api.FinishedStep,
         api.PartwiseError,
     ):
         found.append(section(kind.__name__, fields(kind), kind))

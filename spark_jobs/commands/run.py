@@ -23,7 +23,6 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.workspace import Workspace
     from spark_jobs.engine import Engine
@@ -109,11 +108,12 @@ def _once(
     Definitions are read again each time, so that who watches sees them change; the session stays.
     """
     from spark_jobs.commands._opening import make_engine, opened
+    from spark_jobs.in_process import nothing_to_do, wanted
 
     with opened(workspace, views, "view") as (ledger, definitions, where):
-        only = _wanted(definitions, views)
+        only = wanted(definitions, views)
         failed = _tell_damage(ledger, where, only, json)
-        if accept is None and not now and _nothing_to_do(ledger, definitions, where, views, no_ingest):
+        if accept is None and not now and nothing_to_do(ledger, definitions, where, only, no_ingest):
             if not json and not quiet:
                 _conclude(ledger, only, 0, 0)
             return failed, session
@@ -141,33 +141,6 @@ def _once(
         if not json and not quiet:
             _conclude(ledger, only, steps, given_up)
         return failed + given_up, engine.spark
-
-
-def _wanted(definitions: Program, views: list[str] | None) -> Collection[str] | None:
-    """These views and what they are computed from; None for everything."""
-    from partwise.cli.open_workspace import table_of
-
-    graph = definitions.graph()
-    return graph.upstream([table_of(graph, definitions, name, "view").name for name in views]) if views else None
-
-
-def _nothing_to_do(
-    ledger: Ledger, definitions: Program, where: Workspace, views: list[str] | None, no_ingest: bool
-) -> bool:
-    """Whether nothing has arrived and nothing is ready: found out without Spark, which is not even imported."""
-    import time
-
-    from partwise.definitions import Dimension, Source
-
-    only, usable = _wanted(definitions, views), definitions.usable
-    if any(step.table in usable for step in ledger.plan(time.time(), only).steps):
-        return False
-    fed = [table for table in usable.values() if isinstance(table, Source | Dimension)]
-    if no_ingest or not fed:
-        return True
-    from spark_jobs.ingest.news import has_news
-
-    return not any(has_news(ledger, where, table) for table in fed if only is None or table.name in only)
 
 
 def _conclude(ledger: Ledger, only: Collection[str] | None, steps: int, given_up: int) -> None:
@@ -229,14 +202,14 @@ def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.E
 def tell_trouble(outcome: Outcome, json: bool) -> int:
     """Trouble that is not the query's: 1 if its table is given up for now, 0 if it is tried again or there is none.
 
-    That somebody else writes a table is ordinary, and told only if that goes on for too long.
+    That somebody else writes a table is ordinary, and reported only if that goes on for too long.
     """
-    from spark_jobs.retry import told
+    from spark_jobs.retry import sentence_of
 
     if outcome.trouble is None and not outcome.given_up:
         return 0
     table = outcome.step.table
-    message = f"{table}: {told(outcome.trouble)}" if outcome.trouble else str(outcome.busy)
+    message = f"{table}: {sentence_of(outcome.trouble)}" if outcome.trouble else str(outcome.busy)
     if json:
         found = {"table": table, "trouble": message.removeprefix(f"{table}: "), "given_up": outcome.given_up}
         print(jsons.dumps(found), file=sys.stderr, flush=True)

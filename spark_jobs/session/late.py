@@ -23,6 +23,10 @@ class LateSession:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._started(), name)
 
+    @property
+    def is_started(self) -> bool:
+        return self._session is not None
+
     def _started(self) -> SparkSession:
         with self._lock:
             if self._session is None:
