@@ -1,4 +1,4 @@
-"""Shows or stops the Spark driver in the background."""
+"""Show or stop the Spark drivers in the background."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from partwise.parts import duration_text
 def command(
     action: Annotated[str, typer.Argument(metavar="[status|stop]")] = "status",
     json: JsonOption = False,
+    workspace: Annotated[
+        str | None,
+        typer.Option("--workspace", "-w", metavar="DIR", help="Makes no difference: a driver belongs to no workspace."),
+    ] = None,
 ) -> None:
-    """Shows the Spark drivers in the background, or stops them.
+    """Show the Spark drivers in the background, or stop them.
 
     The first command that needs Spark on a terminal starts a driver, later ones reuse it, also from other terminals and
     in other workspaces with the same settings of Spark. It ends by itself when nothing has run for a while:

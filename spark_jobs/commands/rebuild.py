@@ -1,4 +1,4 @@
-"""Makes a table again from what it was made from, whatever state its files are in."""
+"""Make a table again from what it was made from, whatever state its files are in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Makes a table again: a view from its inputs, a source or dimension from the files that are still in landing.
+    """Make a table again: a view from its inputs, a source or dimension from the files that are still in landing.
 
     It is written into a new folder, whatever state the old one is in. Readers keep the old content until the
     new one has all parts. What comes back as it was changes nothing downstream. Stopped half way, `partwise run`

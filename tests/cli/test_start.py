@@ -1,6 +1,7 @@
 """Commands start quickly: they import what they need and nothing else."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,16 @@ def test_the_shell_completes(
 def test_the_reference_is_current() -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert page == pages(), "python -m partwise.cli.reference > docs/commands.md"
+
+
+def test_every_command_takes_a_workspace_and_says_what_to_do() -> None:
+    sections = {text.partition("\n")[0]: text for text in pages().split("\n## partwise ")[1:]}
+    assert {name for name, text in sections.items() if "--workspace" not in text} == {"init"}, (
+        "init makes the workspace"
+    )
+    for name, text in sections.items():
+        first = re.findall(r"^  ([A-Z]\w+)", text, re.MULTILINE)[0]
+        assert re.fullmatch(r".*(ss|[^s])", first), f"{name}: help texts are imperative, not '{first}'"
 
 
 def test_a_session_that_starts_late_leaves_ctrl_c_to_the_command() -> None:

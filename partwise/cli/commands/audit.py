@@ -1,4 +1,4 @@
-"""Whether the ledger is in order, and whether what was published was one snapshot; from the ledger alone."""
+"""Check from the ledger alone whether it is in order, and whether each published part read one snapshot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Checks the ledger: versions without gaps, times that grow, what is due against the formula, mixed parts.
+    """Check the ledger: versions without gaps, times that grow, what is due against the formula, mixed parts.
 
     A part is mixed if it was computed while inputs were not up to date: its view had run out of patience, or an input
     failed its checks or is left to people. It stays marked until it is repaired. Parts that were superseded at their

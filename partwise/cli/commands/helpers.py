@@ -1,4 +1,4 @@
-"""Generated tables: which view each serves, what it reads, its parts and rows."""
+"""List generated tables: which views each serves, what it reads, its parts and rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """Lists the helpers that were generated for windows, patterns, samples and kept joins, with the views that they serve.
+    """List the helpers that were generated for windows, patterns, samples and kept joins, with the views that they serve.
 
     Helpers are tables like any other: `partwise status --helpers` shows their state, `partwise explain VIEW` their SQL.
 

@@ -1,4 +1,4 @@
-"""The ledger's present sequence and time, and the versions of the tables that belong to it."""
+"""Show the ledger's present sequence and time, and the versions of the tables that belong to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The ledger's present sequence and time. `partwise query ... --as-of @N` reads as of this time, now and later.
+    """Show the ledger's present sequence and time. `partwise query ... --as-of @N` reads as of this time, now and later.
 
     With --tables, other programs (Spark, DuckDB, pandas, Polars) can read several tables as of this time: see
     docs/reading.md. --keep lets upkeep spare what they read for as long as they need.
