@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from partwise.ledger.heartbeat import heartbeat
 from partwise.ledger.read.pin import Pin
 from partwise.ledger.records.running import Running, note
 from partwise.ledger.write.leases import Lease
@@ -30,19 +30,12 @@ class StepProgress:
 
     @contextmanager
     def noted(self) -> Iterator[StepProgress]:
-        over = threading.Event()
+        def tell() -> bool:
+            try:
+                note(self._engine.ledger.database, self._held, self.now)
+            except Exception:  # it is only for people; the step itself tells what is wrong with the ledger
+                return False
+            return True
 
-        def noting() -> None:
-            while not over.wait(EVERY):
-                try:
-                    note(self._engine.ledger.database, self._held, self.now)
-                except Exception:  # it is only for people; the step itself tells what is wrong with the ledger
-                    return
-
-        thread = threading.Thread(target=noting, daemon=True)
-        thread.start()
-        try:
+        with heartbeat(EVERY, tell):
             yield self
-        finally:
-            over.set()
-            thread.join()

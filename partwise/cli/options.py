@@ -1,12 +1,15 @@
-"""Options and arguments that several commands share, with completion of table names."""
+"""Options and arguments that several commands share, with completion of table names; asking before work is done."""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from partwise.cli.stop import wrong_use
 
 _NAMES = re.compile(r"^(source|dimension|view)[ \t]*:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 
@@ -53,3 +56,15 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for progra
 HelpersOption = Annotated[bool, typer.Option("--helpers", help="Show generated helpers, too.")]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", autocompletion=complete_tables)]
 SourceArgument = Annotated[str, typer.Argument(metavar="SOURCE", autocompletion=complete_sources)]
+
+
+def ask_first(yes: bool) -> None:
+    """Ends the command unless the user agrees to the plan that was shown, on a terminal or by --yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise wrong_use(
+            "This is not a terminal, so the command cannot ask: use --yes to go ahead, --dry-run to see the plan only."
+        )
+    if not typer.confirm("Go ahead?"):
+        raise typer.Exit(1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from partwise.compile.program import Alternative, CompiledView, Program, Runnable
 from partwise.compile.result_types import ResultColumns, result_types
@@ -14,6 +16,9 @@ from partwise.definitions.meaning import Document, KnownNames, cycle_problem, or
 from partwise.definitions.problems import Problem
 from partwise.definitions.reading import FAULT_HINT, DefinitionsReading, fault
 from partwise.sql.references import Analysis
+
+if TYPE_CHECKING:
+    from partwise.compile.relations import Relations
 
 
 def assemble(reading: DefinitionsReading) -> Program:
@@ -40,21 +45,30 @@ def assemble(reading: DefinitionsReading) -> Program:
     return Program(Definitions(written, problems, reading.broken()), compiling.views)
 
 
+def _that(reading: DefinitionsReading, asks: Callable[[View], bool]) -> dict[str, Document]:
+    """The documents of views that ask for something, by name."""
+    entries = ((entry, entry.definition) for entry in reading.entries)
+    return {view.name: entry for entry, view in entries if isinstance(view, View) and asks(view)}
+
+
+def _as_compiled(reading: DefinitionsReading, compiling: _Compiling) -> tuple[Program, Relations]:
+    """The program so far, and the trees of its queries. What is added to the views later does not show in it."""
+    from partwise.compile.relations import Relations
+
+    written = {definition.name: definition for definition in compiling.tables.values()}
+    program = Program(Definitions(written, (), reading.broken()), dict(compiling.views))
+    return program, Relations(program)
+
+
 def _bad_repairs(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:
     """Ways to repair that definitions ask for and that would not be exact."""
-    wanted = {
-        entry.definition.name: entry
-        for entry in reading.entries
-        if isinstance(entry.definition, View) and entry.definition.repair_by in ("keys", "merge")
-    }
+    wanted = _that(reading, lambda view: view.repair_by in ("keys", "merge"))
     if not wanted:
         return []  # trees cost time, and hardly any definition asks for one
-    from partwise.compile.relations import Relations, bad_repair
+    from partwise.compile.relations import bad_repair
 
-    broken = reading.broken()
-    written = {definition.name: definition for definition in compiling.tables.values()}
-    program = Program(Definitions(written, (), broken), compiling.views)
-    relations, found = Relations(program), []
+    program, relations = _as_compiled(reading, compiling)
+    found = []
     for name, entry in wanted.items():
         table = program.usable.get(name)
         if isinstance(table, Runnable) and (why := bad_repair(relations, table)):
@@ -65,20 +79,13 @@ def _bad_repairs(reading: DefinitionsReading, compiling: _Compiling) -> list[Pro
 
 def _sampled(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:
     """Adds the helpers of samples to the views that ask for one; what stands in the way."""
-    wanted = {
-        entry.definition.name: entry
-        for entry in reading.entries
-        if isinstance(entry.definition, View) and entry.definition.sample is not None
-    }
+    wanted = _that(reading, lambda view: view.sample is not None)
     if not wanted:
         return []
-    from partwise.compile.relations import Relations
     from partwise.compile.sample.generate import NotSampled, basis, with_sample
 
-    broken = reading.broken()
-    written = {definition.name: definition for definition in compiling.tables.values()}
-    program = Program(Definitions(written, (), broken), dict(compiling.views))
-    relations, found = Relations(program), []
+    program, relations = _as_compiled(reading, compiling)
+    found = []
     for name, entry in wanted.items():
         made = compiling.views.get(name)
         if made is None or name not in program.usable:
@@ -104,20 +111,13 @@ def _sampled(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem
 
 def _with_state(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:
     """Adds the helpers that keep joins to the views that ask for one; what stands in the way."""
-    wanted = {
-        entry.definition.name: entry
-        for entry in reading.entries
-        if isinstance(entry.definition, View) and entry.definition.state is not None
-    }
+    wanted = _that(reading, lambda view: view.state is not None)
     if not wanted:
         return []
-    from partwise.compile.relations import Relations
     from partwise.compile.state.generate import BadState, with_state
 
-    broken = reading.broken()
-    written = {definition.name: definition for definition in compiling.tables.values()}
-    program = Program(Definitions(written, (), broken), dict(compiling.views))
-    relations, found = Relations(program), []
+    program, relations = _as_compiled(reading, compiling)
+    found = []
     for name, entry in wanted.items():
         made = compiling.views.get(name)
         if made is None or name not in program.usable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.options import JsonOption, WorkspaceOption, ask_first, complete_views
 from partwise.cli.stop import Stop, wrong_use
 from partwise.parts import FOREVER, Parts, Range, range_text
 from partwise.plan.reach import fed
@@ -84,7 +84,7 @@ def command(
         if dry_run:
             return
         _alone(ledger, asked.scope if found is None else found.asked, wait)
-        _confirm(yes)
+        ask_first(yes)
         if where.settings.airflow.url:
             from partwise.airflow_api import Form
             from partwise.cli.through_airflow import backfill
@@ -171,17 +171,6 @@ def _told(graph: Graph, other: Backfill, wait: bool, told: int | None) -> int:
     if other.number != told:
         print(f"partwise: waiting for {name}", file=sys.stderr)
     return other.number
-
-
-def _confirm(yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise wrong_use(
-            "This is not a terminal, so the command cannot ask: use --yes to go ahead, --dry-run to see the plan only."
-        )
-    if not typer.confirm("Go ahead?"):
-        raise typer.Exit(1)
 
 
 def _begin(engine: Engine, asked: Asked, downstream: bool, wait: bool) -> Backfill:

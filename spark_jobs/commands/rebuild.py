@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json as jsons
-import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
-from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption
-from partwise.cli.stop import Stop, wrong_use
+from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption, ask_first
+from partwise.cli.stop import Stop
 from partwise.cli.views.show import plural, say
 
 if TYPE_CHECKING:
@@ -60,11 +59,7 @@ def command(
     if not found.parts and not found.running:
         say(f"{table.name} has no parts; there is nothing to make again.")
         return
-    if not yes and not found.running:
-        if not sys.stdin.isatty():
-            raise wrong_use("This is no terminal that could answer: --yes goes ahead, --dry-run only shows the plan.")
-        if not typer.confirm("Go ahead?"):
-            raise typer.Exit(1)
+    ask_first(yes or found.running)
     _carry_out(workspace, table.name, found, json)
 
 

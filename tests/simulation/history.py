@@ -512,6 +512,11 @@ def run_history(seed: int, rules: Rules | None = None, swap: bool = True, rebuil
     history.requesting = seed % 5 == 2
     history.rebuilding = 0.03 if rebuilding else 0.0
     history.storage.swap = swap
+    return to_its_end(history)
+
+
+def to_its_end(history: History) -> History:
+    """Six spells of random events, each checked; then all work is done, and everything is compared with the oracle."""
     for _ in range(6):
         history.play(20)
         check_due(history)

@@ -17,9 +17,9 @@ from partwise.ledger.read.born import Born, Versions
 from partwise.ledger.schema import part
 from partwise.ledger.write import commit, define, repin, turning
 from partwise.parts import FOREVER, Parts
-from tests.simulation.checks import check_due, check_end, check_ready
+from tests.simulation.checks import check_end
 from tests.simulation.forward import beginning_at_once
-from tests.simulation.history import LEASE, History, new_history
+from tests.simulation.history import LEASE, History, new_history, to_its_end
 from tests.simulation.world import Value, required
 
 #: Seeds that were seen to notice. They only save time.
@@ -51,15 +51,7 @@ def play(seed: int, rebuilding: bool = False, repinning: float = 0.0) -> History
     history.requesting = seed % 5 == 2
     history.rebuilding = 0.03 if rebuilding else 0.0
     history.repinning = repinning
-    for _ in range(6):
-        history.play(20)
-        check_due(history)
-        check_ready(history)
-        if history.problems:
-            return history
-    history.settle()
-    check_end(history)
-    return history
+    return to_its_end(history)
 
 
 def test_histories_with_forward_dimensions_end_exact_and_minimal(seeds: range) -> None:

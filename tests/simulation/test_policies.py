@@ -13,8 +13,7 @@ from partwise.ledger import ledger as ledgers
 from partwise.parts import Parts
 from partwise.plan import planner, refresh
 from partwise.plan.refresh import Refreshed
-from tests.simulation.checks import check_due, check_end, check_ready
-from tests.simulation.history import History, new_history
+from tests.simulation.history import History, new_history, to_its_end
 
 _deferred, _is_released, _fires = planner._deferred, planner._is_released, refresh.fires
 _look, _out_of_patience = planner._look, planner._out_of_patience
@@ -23,15 +22,7 @@ _look, _out_of_patience = planner._look, planner._out_of_patience
 def play(seed: int, published: bool = False) -> History:
     history = new_history(seed, policies=seed, published=published)
     history.requesting = seed % 2 == 0
-    for _ in range(6):
-        history.play(20)
-        check_due(history)
-        check_ready(history)
-        if history.problems:
-            return history
-    history.settle()
-    check_end(history)
-    return history
+    return to_its_end(history)
 
 
 def test_histories_with_policies_end_exact() -> None:

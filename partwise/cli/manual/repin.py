@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partwise.cli.open_workspace import definitions_of, holder, ledger_of, table_of, workspace_of
-from partwise.cli.options import JsonOption, WorkspaceOption
+from partwise.cli.options import JsonOption, WorkspaceOption, ask_first
 from partwise.cli.stop import Stop, wrong_use
 from partwise.cli.views.show import as_json, moment_json, moment_text, plural, say, table
 from partwise.parts import BadTime, Parts, Range, parse_span, range_text, span_text
@@ -80,7 +79,7 @@ def command(
             _show(graph, name, wanted, chosen, touched, follows, where.settings.timezone)
         if dry_run:
             return
-        _confirm(yes)
+        ask_first(yes)
         ledger.repin(name, wanted, seq, holder().partition(" (")[0], time.time())
     if not json:
         say("Done." + (" `partwise run` computes these parts." if touched else ""))
@@ -91,17 +90,6 @@ def _span_of(text: str) -> Range:
         return parse_span(text)
     except BadTime as why:
         raise wrong_use(f"RANGE: {why}.".replace("?.", "?")) from None
-
-
-def _confirm(yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise wrong_use(
-            "This is not a terminal, so the command cannot ask: use --yes to go ahead, --dry-run to see the plan only."
-        )
-    if not typer.confirm("Go ahead?"):
-        raise typer.Exit(1)
 
 
 def _list(ledger: Ledger, name: str, zone: str, json: bool) -> None:

@@ -8,7 +8,6 @@ upkeep either sees the reader or has finished giving up what the reader can then
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from sqlalchemy.exc import DBAPIError
 
 from partwise.ledger.database import Database, Reading
+from partwise.ledger.heartbeat import heartbeat
 from partwise.ledger.read.as_of import sequence_at, time_of
 from partwise.ledger.read.promise import Promise, promised
 from partwise.ledger.schema import reader
@@ -121,20 +121,16 @@ def reading(
 ) -> Iterator[Moment]:
     """A registered read, renewed for as long as it takes. Raises TooOld, NotYet."""
     name, found = enter(database, now(), who, seq, moment, seconds)
-    over = threading.Event()
 
-    def renewing() -> None:
-        while not over.wait(seconds / 3):
-            try:
-                renew(database, name, now(), seconds)
-            except DBAPIError:
-                continue  # the ledger is out of reach for now; the row lasts for two more tries
+    def renewed() -> bool:
+        try:
+            renew(database, name, now(), seconds)
+        except DBAPIError:
+            pass  # the ledger is out of reach for now; the row lasts for two more tries
+        return True
 
-    thread = threading.Thread(target=renewing, daemon=True)
-    thread.start()
     try:
-        yield found
+        with heartbeat(seconds / 3, renewed):
+            yield found
     finally:
-        over.set()
-        thread.join()
         leave(database, name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
+from partwise.ledger.heartbeat import heartbeat
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.write.leases import Busy, Fenced, Lease
 from partwise.ledger.write.orphans import adopt_orphans
@@ -53,22 +53,18 @@ def leased(
         if not is_dead(busy.holder):
             raise
         held = ledger.take(table, holder, seconds, now(), dead=busy.holder)
-    over = threading.Event()
 
-    def renewing() -> None:
-        while not over.wait(seconds / 3):
-            try:
-                ledger.renew(held, seconds, now())
-            except Fenced:
-                return
+    def renew() -> bool:
+        try:
+            ledger.renew(held, seconds, now())
+        except Fenced:
+            return False
+        return True
 
-    thread = threading.Thread(target=renewing, daemon=True)
-    thread.start()
     try:
-        yield held
+        with heartbeat(seconds / 3, renew):
+            yield held
     finally:
-        over.set()
-        thread.join()
         try:
             ledger.release(held, now())
         except Fenced:
@@ -81,19 +77,15 @@ def leased_together(
 ) -> Iterator[tuple[Lease, ...]]:
     """The leases of these tables that are free, renewed and given back together."""
     held = ledger.take_free(tables, holder, seconds, now(), is_dead)
-    over = threading.Event()
 
-    def renewing() -> None:
-        while not over.wait(seconds / 3):
-            ledger.renew_each(held, seconds, now())
+    def renew() -> bool:
+        ledger.renew_each(held, seconds, now())
+        return True
 
-    thread = threading.Thread(target=renewing, daemon=True)
-    thread.start()
     try:
-        yield held
+        with heartbeat(seconds / 3, renew):
+            yield held
     finally:
-        over.set()
-        thread.join()
         ledger.release_each(held, now())
 
 
