@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records.mixtures import mixed_parts
 from partwise.ledger.records.running import running_steps
 from partwise.page import queries
 from partwise.page.ask import BadAsk, HeatWindow, resolution, window
@@ -30,7 +31,8 @@ class Row:
 
     Cell k begins at k * `cell` seconds since 1970. `changed`: likewise, `c` for cells with a part whose content changed
     since the chosen time, in whatever state it is now. `estimated`: likewise, `e` for cells with a part that is not published as it should be, but
-    that a fresh sample knows; empty without a sample. `counts` are parts by state within the window; parts that
+    that a fresh sample knows; empty without a sample. `mixed`: likewise, `m` for cells with a part that was computed while
+    inputs were not up to date; empty without one. `counts` are parts by state within the window; parts that
     are repaired or empty are counted once more under these words.
     """
 
@@ -43,6 +45,7 @@ class Row:
     cells: str
     changed: str
     estimated: str
+    mixed: str
     counts: Mapping[Word, int]
     first_part: str | None
     last_part: str | None
@@ -111,7 +114,7 @@ def heat(
     facts = facts_of(snapshot, shown, {name: grid.parts for name, grid in grids.items()})
     few = [name for name, known in facts.items() if known.there and known.there.count <= queries.COUNTED]
     empty, repaired = queries.empty(r, shown, few), queries.repaired(r, shown, since)
-    writers = queries.writers(r, snapshot.now)
+    writers, blends = queries.writers(r, snapshot.now), mixed_parts(r)
     ordered, lag_of = groups(graph), lags(graph, snapshot.looks)
     rows = []
     for name in (name for group in ordered for name in group.tables):
@@ -129,6 +132,7 @@ def heat(
                 cells=paint(grid, states, marks, bare),
                 changed=changes(grid, marks),
                 estimated=_estimated(grid, name, facts, states),
+                mixed=_mixed(grid, blends.get(name)),
                 counts=_counts(states, sum(marks.values()), sum(bare.values())),
                 first_part=_text(table, run.lo) if (run := snapshot.facts.first_run(name)) else None,
                 last_part=_text(table, snapshot.facts.newest(name)),
@@ -163,6 +167,12 @@ def _estimated(grid: Grid, name: str, facts: Mapping[str, WindowFacts], states: 
         for lo, hi in (states[word] & known).within(*grid.parts).ranges:
             cells.update(range(grid.cell_of(lo), grid.cell_of(hi) + 1))
     return changes(grid, cells, "e")
+
+
+def _mixed(grid: Grid, parts: Parts | None) -> str:
+    if parts is None:
+        return ""
+    return changes(grid, {grid.cell_of(p) for p in parts.within(*grid.parts)}, "m")
 
 
 def _counts(states: Mapping[Word, Parts], repaired: int, empty: int) -> dict[Word, int]:

@@ -1,6 +1,6 @@
 // The heat-map: which rows are shown, where cells are, and how people move in it.
 import { byId, make, replace, say } from "./dom.js";
-import { drawAxis, drawCells, estimatedRuns, readColours, ROW, runAt, runs, wordOf } from "./paint.js";
+import { drawAxis, drawCells, markedRuns, readColours, ROW, runAt, runs, wordOf } from "./paint.js";
 import { duration, length, local, plural, utc } from "./time.js";
 
 const TROUBLE = ["failed", "blocked", "stale", "manual", "deferred", "missing", "building"];
@@ -24,7 +24,7 @@ export class HeatMap {
 
   show(data) {
     this.data = data;
-    this.rows = new Map(data.rows.map((row) => [row.table, { ...row, runs: runs(row), estimated: estimatedRuns(row) }]));
+    this.rows = new Map(data.rows.map((row) => [row.table, { ...row, runs: runs(row), estimated: markedRuns(row.estimated, row.first), mixed: markedRuns(row.mixed, row.first) }]));
     this.arrange();
   }
 

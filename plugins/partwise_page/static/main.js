@@ -66,7 +66,7 @@ async function refresh() {
       if (!performance.getEntriesByName("cells").length) performance.mark("cells");
       byId("stretch").textContent = zoneName();
       byId("stretch").title = `${local(data.begin)} to ${local(data.end)}; a cell is at least ${data.resolution} seconds`;
-      legend(data.states, data.rows.some((row) => row.estimated.includes("e")));
+      legend(data.states, MORE.filter(({ word }) => data.rows.some((row) => /[a-z]/.test(row[word]))));
       replace(byId("working"), [...data.steps.map(stepping), ...data.backfills.map(working)]);
       if (known !== String(data.sequence)) {
         known = String(data.sequence);
@@ -110,9 +110,13 @@ function working({ table, first, last, holder }) {
 }
 
 let legendFor = "";
-function legend(known, sampled) {
-  const more = { word: "estimated", meaning: "not refreshed, but a fresh sample tells what a refresh would give" };
-  const states = sampled ? [...known, more] : known;
+// What a cell may bear beside its state; in the legend where there is one.
+const MORE = [
+  { word: "estimated", meaning: "not refreshed, but a fresh sample tells what a refresh would give" },
+  { word: "mixed", meaning: "computed while inputs were not up to date, and not repaired since" },
+];
+function legend(known, more) {
+  const states = [...known, ...more];
   const text = JSON.stringify(states);
   if (text === legendFor) return;
   legendFor = text;

@@ -34,9 +34,9 @@ export function runs(row) {
   return found;
 }
 
-// "10-3e" from cell 100 on -> [[110, 113]]: cells of which a sample knows more than is published.
-export function estimatedRuns(row) {
-  return unpack(row.estimated, row.first).filter(([, , letter]) => letter === "e").map(([begin, end]) => [begin, end]);
+// "10-3e" from cell 100 on -> [[110, 113]]: cells that bear a second mark, as the text says.
+export function markedRuns(text, first) {
+  return unpack(text, first).filter(([, , letter]) => letter !== "-").map(([begin, end]) => [begin, end]);
 }
 
 export function runAt(row, k) {
@@ -60,8 +60,9 @@ function markOn(word) {
 // A cell by itself, for the legend.
 export function sample(canvas, word) {
   const on = fit(canvas, 13, 16);
-  drawCell(on, word === "estimated" ? "stale" : word, 0, 0, 13, 16, 3);
+  drawCell(on, { estimated: "stale", mixed: "fresh" }[word] ?? word, 0, 0, 13, 16, 3);
   if (word === "estimated") drawEstimated(on, 0, 0, 13, 16, 0);
+  if (word === "mixed") drawMixed(on, 0, 0, 13);
   if (word === "repaired") drawChange(on, word, 0, 0, 13, 16);
 }
 
@@ -139,7 +140,21 @@ function drawRow(on, row, y, x, each, shown) {
   }
   on.globalAlpha = shown.only ? DIMMED : 1;
   for (const [begin, end] of row.estimated) drawEstimated(on, x(begin * row.cell), top, x(end * row.cell), high, gap);
+  for (const [begin, end] of row.mixed) {
+    for (let k = begin; k < end; k++) drawMixed(on, x(k * row.cell) + gap / 2, top, wide - gap);
+  }
   on.globalAlpha = 1;
+}
+
+// A dark corner: computed while inputs were not up to date, and not repaired since.
+function drawMixed(on, left, top, wide) {
+  const size = Math.min(7, Math.max(2, wide));
+  on.fillStyle = colours.text;
+  on.beginPath();
+  on.moveTo(left, top);
+  on.lineTo(left + size, top);
+  on.lineTo(left, top + size);
+  on.fill();
 }
 
 // Half filled with the colour of fresh parts: not refreshed, but a fresh sample tells what a refresh would give.
