@@ -75,6 +75,9 @@ def main(workspace: str) -> None:
     build(workspace)
     found["upkeep"] = run("partwise", "partwise_upkeep")
     found["broken upkeep"] = run("partwise", "partwise_upkeep", broken="retain")
+    spoil(workspace, 1)
+    found["spoiled ledger"] = run("partwise", "partwise_upkeep")
+    spoil(workspace, -1)
     for name, conf in {"requested": {"part": "2026-10-03T10:00"}, "newest": {}}.items():
         # Read at once: the next run of the same DAG clears what this one left.
         states = run("dags", "loss_report", **conf)
@@ -120,6 +123,16 @@ def arrive(workspace: str) -> None:
     parts = {first + n: Content(1, str(n)) for n in range(5)}
     entry = Entry("m", 0, ledger.graph()["m"].fingerprint, None, parts=parts)
     ledger.commit(held, entry, None, time.time())
+    ledger.database.close()
+
+
+def spoil(workspace: str, seconds: int) -> None:
+    """A revision has another time than its version."""
+    from partwise.workspace import open_workspace
+
+    ledger = open_workspace(workspace).open_ledger(time.time())
+    with ledger.database.changing_schema() as on:
+        on.exec_driver_sql(f"UPDATE revision SET at = at + {seconds} WHERE \"table\" = 'loss_by_region'")
     ledger.database.close()
 
 

@@ -155,6 +155,29 @@ def test_without_its_pool_a_step_waits_and_goes_on_with_it(product: Product) -> 
     product.wait("b after its pool came back", lambda: product.has("b", "30"))
 
 
+def test_the_nightly_audit_fails_with_the_list(product: Product) -> None:
+    def audited() -> tuple[str, str]:
+        """The state of a run of the nightly DAG, and what its audit wrote."""
+        run = product.trigger("partwise_upkeep", {})
+        found = f"/dags/partwise_upkeep/dagRuns/{run}"
+        product.wait("the nightly upkeep", lambda: product.api.get(found)["state"] in ("success", "failed"))
+        log = product.api.get(f"{found}/taskInstances/audit/logs/1?full_content=true")["content"]
+        return product.api.get(found)["state"], json.dumps(log)
+
+    def shift(seconds: int) -> None:
+        ledger = product.ledger()
+        with ledger.database.changing_schema() as on:
+            on.exec_driver_sql(f"UPDATE revision SET at = at + {seconds} WHERE \"table\" = 'b'")
+        ledger.database.close()
+
+    state, said = audited()
+    assert (state, "The ledger is in order." in said) == ("success", True), said
+    shift(1)
+    state, said = audited()
+    assert (state, "b: a revision and its version, recorded at " in said) == ("failed", True), said
+    shift(-1)
+
+
 def test_nothing_is_wrong_in_the_end(product: Product) -> None:
     product.is_right()
 

@@ -110,3 +110,11 @@ def test_the_nightly_upkeep_does_all_it_can_and_fails_if_a_command_did(found: di
         "done": "upstream_failed",
         "": "failed",
     }
+    # What the audit found is no reason to try again: its list is in its log.
+    assert found["spoiled ledger"] == {
+        "reconcile": "success",
+        "retain": "success",
+        "compact": "success",
+        "audit": "failed",
+        "done": "upstream_failed",
+    }

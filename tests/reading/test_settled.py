@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +69,27 @@ def test_a_view_without_content_is_refused(run: Run, small: Small) -> None:
     assert done.code == 1
     assert "at no sequence on record" in done.err or "had no complete content yet" in done.err
     assert f"z[{part_text(FIRST, 60)}]" in done.err
+
+
+def test_it_waits_for_the_first_content(run: Run, tmp_path: Path) -> None:
+    place = Small(tmp_path / "fresh")
+    place.ingest({FIRST: {"k": 4}})
+    words = ["query", f"SELECT x FROM a WHERE part = {FIRST}", "--workspace", str(place.folder), "--json"]
+    assert run(*words, "--settled").code == 1
+
+    def compute() -> None:
+        time.sleep(1.0)
+        other = Small(place.folder)
+        other.step("a")
+        other.close()
+
+    runner = threading.Thread(target=compute)
+    runner.start()
+    done = run(*words, "--settled=wait")
+    runner.join()
+    assert (done.code, done.json) == (0, [{"x": 8}])
+    assert "Waiting: --settled: a had no complete content yet" in done.err
+    place.close()
 
 
 @pytest.mark.parametrize("seed", range(3))
