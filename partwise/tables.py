@@ -206,3 +206,12 @@ def versions_path(warehouse: str, dimension: str) -> str:
 def table_path(warehouse: str, table: str, generation: int) -> str:
     """A table's folder. A new generation is a new folder: readers of the old one are not disturbed."""
     return f"{warehouse.rstrip('/')}/{table}" + (f".{generation}" if generation else "")
+
+
+#: Ends the names of helpers that hold rows of a stream with those of forward dimensions, by every strategy.
+JOINED = "joined"
+
+
+def joined_apart(view: str, helper: str) -> bool:
+    """Whether this is such a helper of a view."""
+    return helper == f"{view}__{JOINED}" or helper.startswith(f"{view}__{JOINED}_")

@@ -216,6 +216,20 @@ MUTATIONS = (
         "statement = _OLD_REVISIONS",
         "tests/ledger/test_forward.py",
     ),
+    Mutation(
+        "a window joins a forward dimension per part, not once per window",
+        "partwise/compile/translated.py",
+        "if forward := _forward_dimensions(answer, tables):",
+        "if False and (forward := _forward_dimensions(answer, tables)):",
+        "tests/definitions/test_forward.py",
+    ),
+    Mutation(
+        "a stream that a LEFT JOIN may leave out is not joined with a forward dimension first",
+        "partwise/compile/dimensions/forward.py",
+        'if side not in ("", "INNER", "CROSS"):',
+        "if False:",
+        "tests/compile/test_forward_windows.py",
+    ),
     # -- Delta tables
     Mutation(
         "a staged file that was cut off is refused",

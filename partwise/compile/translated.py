@@ -14,7 +14,7 @@ from partwise.definitions.problems import Problem, Severity
 from partwise.definitions.yaml.places import Place, Placed
 from partwise.parts import part_text
 from partwise.sql.canonical import canonical_of
-from partwise.sql.references import Analysis, analyse
+from partwise.sql.references import Analysis, analyse, find
 from partwise.tables import Start
 
 if TYPE_CHECKING:
@@ -40,9 +40,13 @@ def translate_view(view: View, tables: Mapping[str, Definition], results: Result
     from partwise.sql.parse import TranslationError
 
     try:
-        made = _with_answer(view, translate(*question(view, tables, results)), tables)
-        refused = _reads_forward(view, made.view, tables)
-        return made if refused is None else Translated(None, (refused,))
+        asked, known = question(view, tables, results)
+        answer = translate(asked, known)  # first as it is written: problems have their places in that text
+        if forward := _forward_dimensions(answer, tables):
+            from partwise.compile.dimensions.forward import translated_apart
+
+            answer = translated_apart(asked, known, forward, translate)
+        return _with_answer(view, answer, tables)
     except TranslationError as why:
         return Translated(None, tuple(_said(view, p.start, p.code, p.message, p.hint) for p in why.problems))
     except Exception as why:  # our own fault: say so, and go on with the other definitions
@@ -50,25 +54,12 @@ def translate_view(view: View, tables: Mapping[str, Definition], results: Result
         return Translated(None, (_problem(view, view.query.at(0), "internal", message, ""),))
 
 
-def _reads_forward(view: View, made: CompiledView | None, tables: Mapping[str, Definition]) -> Problem | None:
-    """Which version counts for a row of a window would depend on how the window is kept."""
-    assert view.query is not None
-    read = (
-        {name.lower() for way in made.alternatives for t in (way.table, *way.helpers) for name in t.inputs}
-        if made
-        else ()
-    )
-    for name in sorted(read):
-        table = tables.get(name)
-        if isinstance(table, Dimension) and table.change == "forward":
-            message = (
-                f"{table.name} is a forward dimension, and this query cannot say which version counts for which row"
-            )
-            hint = f"join {table.name} in a view of its own, by update, and let the query read that view"
-            return _problem(
-                view, view.query.at(max(0, view.query.text.lower().find(name))), "forward-query", message, hint
-            )
-    return None
+def _forward_dimensions(answer: Translation, tables: Mapping[str, Definition]) -> set[str]:
+    """Names, in lower case, of the dimensions that change forward among what the views of a translation read."""
+    texts = {text for made in answer.views for text in (made.update, made.initialize) if text is not None}
+    read = {found.table.lower() for text in texts for found in find(text).tables}
+    dimensions = {name: table for name, table in tables.items() if name in read and isinstance(table, Dimension)}
+    return {name for name, table in dimensions.items() if table.change == "forward"}
 
 
 def question(

@@ -22,6 +22,7 @@ from partwise.parts import Range
 from partwise.sql.references import find
 from spark_jobs.verify.calls import documented
 from spark_jobs.verify.clauses import Cut, Windowed, read
+from spark_jobs.verify.dimensions import conditioned, rows_by_part
 from spark_jobs.verify.expressions import calls
 from spark_jobs.verify.windowed_text import Text, cut, grouping
 from spark_jobs.verify.windows import bigints, moment
@@ -59,7 +60,12 @@ def expect_several(checking: Checking, view: View) -> Expected:
 class _Several:
     def __init__(self, checking: Checking, view: View, text: Text) -> None:
         self.checking, self.view, self.text = checking, view, text
-        self.found = find(text.plain)
+        #: With a condition for each forward dimension; by its number among the tables that of a stream.
+        self.plain, self.of = conditioned(checking, text.plain)
+        self.found = find(self.plain)
+        windows = {window.start: at for at, window in enumerate(text.windows)}
+        #: By number among the tables the number of the window.
+        self.windowed = {n: windows[t.start] for n, t in enumerate(find(text.plain).tables) if t.start in windows}
         self.counted: dict[int, list[Row]] = {}
 
     def rows(self, j: int) -> DataFrame | None:
@@ -67,7 +73,7 @@ class _Several:
         spans = [self.span(w, j) for w in self.text.windows]
         if not all(self.checking.has(self.name(w.table), s) for w, s in zip(self.text.windows, spans, strict=True)):
             return None
-        return self.over(self.text.plain + self.tail(), spans)
+        return self.over(self.plain + self.tail(), spans)
 
     def pairs(self, j: int) -> DataFrame | None:
         now, before = [], []
@@ -80,7 +86,7 @@ class _Several:
                 return None
             now.append(span)
             before.append(Range(span.lo, span.hi - self.view.part // self.checking.known[name].length))
-        return self.over(self.text.plain, now).exceptAll(self.over(self.text.plain, before))
+        return self.over(self.plain, now).exceptAll(self.over(self.plain, before))
 
     def frequent(self, j: int) -> DataFrame | None:
         """The `k` largest of each pane; any other group of a pane has no more rows than the next one."""
@@ -94,7 +100,7 @@ class _Several:
         bounds = 0
         for first in range(span.lo, span.hi + 1, pane):
             if first not in self.counted:
-                counts = self.over(self.text.plain, [Range(first, first + pane - 1)])
+                counts = self.over(self.plain, [Range(first, first + pane - 1)])
                 keys = [F.col(f"`{c}`").asc_nulls_first() for c in counts.columns if c != "n"]
                 self.counted[first] = counts.orderBy(F.col("n").desc(), *keys).limit(k + 1).collect()
                 self.schema = counts.schema
@@ -139,10 +145,14 @@ class _Several:
     def over(self, text: str, spans: list[Range]) -> DataFrame:
         """The query, each window with the rows of these parts."""
         out, at = "", 0
-        windows = {w.start: (w, span) for w, span in zip(self.text.windows, spans, strict=True)}
-        for table in self.found.tables:
-            window, span = windows.get(table.start, (None, None))
-            rows = self.checking.rows_of(self.name(table.table), span)
+        for number, table in enumerate(self.found.tables):
+            name, of = self.name(table.table), self.of.get(number)
+            window = self.text.windows[self.windowed[number]] if number in self.windowed else None
+            if of is not None:
+                stream = self.windowed[of]
+                rows = rows_by_part(self.checking, name, self.name(self.found.tables[of].table), spans[stream])
+            else:
+                rows = self.checking.rows_of(name, None if window is None else spans[self.windowed[number]])
             if window is not None and window.count is not None:
                 rows = self.last(rows, window)
             view = f"__verify_several_{next(_names)}"

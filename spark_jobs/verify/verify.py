@@ -32,6 +32,7 @@ from spark_jobs.paths import literal
 from spark_jobs.step.copies import runs_here
 from spark_jobs.verify.born import births, version_rows
 from spark_jobs.verify.compare import different
+from spark_jobs.verify.dimensions import rows_by_part
 from spark_jobs.verify.rounding import ERROR
 from spark_jobs.verify.sketches import SketchBounds
 
@@ -203,12 +204,12 @@ class Checking:
         statement = view.initialize if first else view.update
         assert statement is not None
         spans = {f.start: None if f.reference is None else f.reference.requires(j) for f in statement.found.tables}
-        read = {self._spelled(f.table) for f in statement.found.tables} & self.graph.forward
+        read = {self.spelled(f.table) for f in statement.found.tables} & self.graph.forward
         return self.run(
             statement.text, statement.found, spans, {name: self.births.version(name, view.name, j) for name in read}
         )
 
-    def _spelled(self, table: str) -> str:
+    def spelled(self, table: str) -> str:
         return next(name for name in self.graph.tables if name.lower() == table.lower())
 
     def run(
@@ -217,18 +218,22 @@ class Checking:
         found: FoundReferences,
         spans: Mapping[int, Range | None],
         versions: Mapping[str, int] | None = None,
+        by_part: Mapping[int, int] | None = None,
     ) -> DataFrame:
         """The query with each table (by its place in the text) replaced by the rows of these parts, and each forward
-        dimension by those of this version."""
+        dimension by those of this version, or (`by_part`: by its place the place of a stream) of the stream's parts."""
         out, at = "", 0
+        streams = {t.start: self.spelled(t.table) for t in found.tables}
         for table in found.tables:
-            name = self._spelled(table.table)
+            name = self.spelled(table.table)
             view = f"__verify_{next(_names)}"
-            rows = (
-                version_rows(self, name, versions[name])
-                if versions and name in versions
-                else self.rows_of(name, spans[table.start])
-            )
+            stream = None if by_part is None else by_part.get(table.start)
+            if versions and name in versions:
+                rows = version_rows(self, name, versions[name])
+            elif stream is not None and (span := spans[stream]) is not None:
+                rows = rows_by_part(self, name, streams[stream], span)
+            else:
+                rows = self.rows_of(name, spans[table.start])
             rows = rows.drop(*(column for column in rows.columns if column.endswith(ERROR)))
             rows = rows.drop("_file") if found.names_part else rows.drop(*_STORED)
             rows.createOrReplaceTempView(view)

@@ -13,6 +13,7 @@ from partwise.parts import FOREVER, Range
 from partwise.sql.references import find
 from spark_jobs.verify.calls import documented
 from spark_jobs.verify.clauses import QueryCut, quoted
+from spark_jobs.verify.dimensions import conditioned
 from spark_jobs.verify.expressions import calls
 from spark_jobs.verify.rounding import with_errors
 from spark_jobs.verify.sketches import with_bounds
@@ -39,7 +40,10 @@ def expect_windows(checking: Checking, view: View, query: QueryCut, table: str, 
     if found.bounds is None:
         text = with_errors(text, query, names, checking.doubles_of(view.name))
     text = documented(text, [call for item in query.items for call in calls(item.body)], first_by, summed)
+    text, of = conditioned(checking, text)
     references = find(text)
+    places = [t.start for t in references.tables]
+    by_part = {places[at]: places[stream] for at, stream in of.items()}
     first, age = _begins(checking, view, table)
     some: dict[int, DataFrame] = {}
     for j in own.parts:
@@ -49,7 +53,7 @@ def expect_windows(checking: Checking, view: View, query: QueryCut, table: str, 
         if not checking.has(table, read):
             continue
         spans = {f.start: read if f.table.lower() == query.table else None for f in references.tables}
-        rows = checking.run(text, references, spans)
+        rows = checking.run(text, references, spans, by_part=by_part)
         rows = rows.toDF(*names, *rows.columns[len(names) :])
         some[j] = rows.withColumn("partial", F.lit(span.lo < age)) if view.partial else rows
         if len(some) == _AT_ONCE:

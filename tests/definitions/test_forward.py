@@ -59,20 +59,33 @@ def test_one_version_for_several_parts_is_warned_of() -> None:
     assert not read(SOURCE + priced("2 minutes", "[2*j..2*j+1]")).problems
 
 
-def test_windows_and_patterns_refuse_a_forward_dimension_and_say_what_to_do() -> None:
-    window = """---
+WINDOW = """---
 view: w
 part: 1 minute
 query: |
   SELECT r.rate, COUNT(*) AS n FROM m [WINDOW 5 minutes] m
   JOIN rates r ON r.src = m.src GROUP BY r.rate
 """
-    assert not read(SOURCE + window).problems
-    [problem] = [p for p in read(FORWARD + window).problems if p.severity == "error"]
-    assert (problem.code, problem.table) == ("forward-query", "w")
-    assert "join rates in a view of its own" in problem.hint
-    assert "w" not in read(FORWARD + window).usable
-    several = window.replace("SELECT r.rate, COUNT(*) AS n", "SELECT r.rate, k.loss").replace(
-        " GROUP BY r.rate", " JOIN m [WINDOW 3 minutes] k ON k.src = m.src"
+
+
+def test_windows_join_a_forward_dimension_in_a_helper_by_every_strategy() -> None:
+    assert not read(SOURCE + WINDOW).problems
+    assert not read(SOURCE + WINDOW).helpers.keys() & {"w__joined"}
+    program = read(FORWARD + WINDOW)
+    assert not program.problems
+    assert {way.strategy for way in program.views["w"].alternatives} == {"recompute", "merge", "subtract"}
+    for way in program.views["w"].alternatives:
+        joined, *others = *way.helpers, way.table
+        assert joined.name == "w__joined"
+        assert "rates" in joined.inputs
+        assert all("rates" not in other.inputs for other in others)
+    assert program.graph().bearing == {"w__joined"}, "nothing else has to know when its parts were born"
+
+
+def test_queries_that_cannot_be_joined_part_by_part_say_what_to_do() -> None:
+    comma = WINDOW.replace("JOIN rates r ON r.src = m.src", ", rates r WHERE r.src = m.src").replace(
+        "SELECT r.rate, COUNT(*) AS n", "SELECT DISTINCT r.rate"
     )
-    assert [p.code for p in read(FORWARD + several).problems if p.severity == "error"] == ["forward-query"]
+    [problem] = read(FORWARD + comma.replace(" GROUP BY r.rate", "")).problems
+    assert (problem.code, problem.table, problem.line) == ("forward-query", "w", 16)
+    assert "write JOIN rates r ON" in problem.hint

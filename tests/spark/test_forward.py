@@ -42,6 +42,15 @@ LATER = """
 view: later
 part: 2 minutes
 update: SELECT SUM(m.loss * r.rate) AS v FROM m[2*j..2*j+1] m JOIN rates r ON r.src = m.src
+---
+view: windowed
+part: 1 minute
+strategy: merge
+query: SELECT SUM(w.loss * r.rate) AS v FROM m [WINDOW 2 minutes] w JOIN rates r ON r.src = w.src
+---
+view: seen
+part: 1 minute
+query: SELECT DISTINCT r.rate AS v FROM m [WINDOW 2 minutes] m LEFT JOIN rates r ON r.src = m.src
 """
 
 
@@ -107,8 +116,11 @@ def test_every_part_keeps_the_version_of_when_its_rows_came_to_exist(world: Worl
     run_all(world.engine)
     # Part 1 holds minutes 2 and 3: both came with the second version.
     assert sorted(v for _, v in world.rows("later", "part, v")) == [3, 30]
+    # Of a window each part counts by the version of when it came.
+    assert held(world, "windowed") == {1: 3, 2: 21, 3: 30, 4: 110}
+    assert held(world, "seen") == {1: 1, 2: 11, 3: 10, 4: 110}
     found = verify(world.engine)
-    assert found.checked == 5 + 5 + 2
+    assert found.checked == 5 + 5 + 2 + 4 + 4
     assert not found.different
 
     # The second version had a wrong row: the third one counts for the minutes that came with it.
@@ -119,16 +131,21 @@ def test_every_part_keeps_the_version_of_when_its_rows_came_to_exist(world: Worl
         "priced": Parts.of((DAY + 2, DAY + 3)),
         "total": Parts.of((DAY + 2, DAY + 3)),
         "later": Parts.single(DAY // 2 + 1),
+        "windowed__joined": Parts.of((DAY + 2, DAY + 3)),
+        "seen__joined": Parts.of((DAY + 2, DAY + 3)),
     }
     run_all(world.engine)
     assert held(world) == {0: 2, 1: 1, 2: 200, 3: 100, 4: 100}
     assert held(world, "total") == {0: 2, 1: 3, 2: 203, 3: 303, 4: 403}
+    assert held(world, "windowed") == {1: 3, 2: 201, 3: 300, 4: 200}
+    assert held(world, "seen") == {1: 1, 2: 101, 3: 100, 4: 100}
     assert not verify(world.engine).different
     with patch.object(Versions, "repinned", lambda self, born, until=FOREVER: None):
         world.csv("later.csv", (2, "x", 1))
         world.ingest()
         run_all(world.engine)
-    assert ("priced", 2) in {(name, p - DAY) for name, p, _, _ in verify(world.engine).different}
+    wrong = {(name, p - DAY) for name, p, _, _ in verify(world.engine).different}
+    assert {("priced", 2), ("windowed", 2), ("windowed", 3), ("seen", 3)} <= wrong
 
 
 def test_new_columns_are_null_in_old_versions_and_verify_notices_a_wrong_version(world: World) -> None:

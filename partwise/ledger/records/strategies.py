@@ -19,7 +19,7 @@ from partwise.ledger.schema import lease, part, strategy
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import Busy
 from partwise.plan.model import parts_of_due
-from partwise.tables import Graph, Table
+from partwise.tables import Graph, Table, joined_apart
 
 _ALL = select(strategy)
 _DROP = delete(strategy).where(strategy.c.view == bindparam("v"))
@@ -76,6 +76,11 @@ def tables_of(graph: Graph, view: str) -> dict[str, Table]:
     return {name: table for name, table in graph.tables.items() if view in (name, table.helper_of)}
 
 
+def _kept_for(graph: Graph, view: str) -> list[str]:
+    """Those of them that depend on the strategy."""
+    return [name for name in tables_of(graph, view) if not joined_apart(view, name)]
+
+
 def usual_rows(r: Reading, table: str) -> int | None:
     """Rows in a part, on the average of the newest ones; None while there are none."""
     found = [rows for rows in r.on.execute(_ROWS, {"t": table}).scalars() if rows]
@@ -87,7 +92,7 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 
     Never the rows of the view itself: they are after HAVING, and of the whole window.
     """
-    panes = [n for n in tables_of(graph, view) if n != view and not n.endswith(("__age", "__rolling"))]
+    panes = [n for n in _kept_for(graph, view) if n != view and not n.endswith(("__age", "__rolling"))]
     found = [n for name in panes if (n := usual_rows(r, name)) is not None]
     if found:
         return sum(found)
@@ -98,7 +103,7 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
-    helpers = {name.removeprefix(f"{view}__") for name in tables_of(graph, view) if name != view}
+    helpers = {name.removeprefix(f"{view}__") for name in _kept_for(graph, view) if name != view}
     if helpers in ({"last"}, {"grid"}):
         return helpers.pop()
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
@@ -106,7 +111,7 @@ def kept_as(graph: Graph, view: str) -> str:
 
 def is_built(r: Reading, graph: Graph, view: str) -> bool:
     """Whether there is content that another strategy would have to build again. What is due is built again anyway."""
-    for name in tables_of(graph, view):
+    for name in _kept_for(graph, view):
         fresh = existing(r, name) - parts_of_due(due_rows(r, name))
         for lo, hi in fresh.ranges:
             if r.on.execute(_WITH_ROWS, {"t": name, "a": lo, "b": hi}).first() is not None:
