@@ -61,6 +61,7 @@ class Table:
     freshness: float | None = None  # seconds that it may be behind; None: nobody said
     rolling: bool = False  # a view that keeps only its newest part: one table that holds the result as of now
     forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
+    timed: bool = False  # a dimension whose rows are valid for a time: a change counts for rows of that time
 
     @property
     def self_references(self) -> tuple[Reference, ...]:
@@ -150,6 +151,11 @@ class Graph:
         return frozenset(name for name, table in self.tables.items() if table.forward)
 
     @cached_property
+    def timed(self) -> frozenset[str]:
+        """Dimensions whose rows are valid for a time."""
+        return frozenset(name for name, table in self.tables.items() if table.timed)
+
+    @cached_property
     def bearing(self) -> frozenset[str]:
         """Views whose parts have to know when they were born: those that read a forward dimension, and what these read."""
         readers = (name for dimension in self.forward for name in self.consumers.get(dimension, ()))
@@ -209,9 +215,9 @@ def table_path(warehouse: str, table: str, generation: int) -> str:
 
 
 #: Ends the names of helpers that hold rows of a stream with those of forward dimensions, by every strategy.
-JOINED = "joined"
+DATED = "dated"
 
 
-def joined_apart(view: str, helper: str) -> bool:
+def is_dated(view: str, helper: str) -> bool:
     """Whether this is such a helper of a view."""
-    return helper == f"{view}__{JOINED}" or helper.startswith(f"{view}__{JOINED}_")
+    return helper == f"{view}__{DATED}" or helper.startswith(f"{view}__{DATED}_")

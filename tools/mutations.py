@@ -219,8 +219,8 @@ MUTATIONS = (
     Mutation(
         "a window joins a forward dimension per part, not once per window",
         "partwise/compile/translated.py",
-        "if forward := _forward_dimensions(answer, tables):",
-        "if False and (forward := _forward_dimensions(answer, tables)):",
+        "if by_part := _joined_by_part(answer, tables):",
+        "if False and (by_part := _joined_by_part(answer, tables)):",
         "tests/definitions/test_forward.py",
     ),
     Mutation(
@@ -229,6 +229,34 @@ MUTATIONS = (
         'if side not in ("", "INNER", "CROSS"):',
         "if False:",
         "tests/compile/test_forward_windows.py",
+    ),
+    Mutation(
+        "what a dimension with valid_from changes while a step runs stays due",
+        "partwise/ledger/write/commit.py",
+        "times=entry.times)",
+        "times=())",
+        "tests/ledger/test_validity.py",
+    ),
+    Mutation(
+        "where nobody knows which times changed, all did",
+        "partwise/ledger/write/due_painting.py",
+        "[ALWAYS] if times is None else times",
+        "[] if times is None else times",
+        "tests/ledger/test_validity.py",
+    ),
+    Mutation(
+        "a changed row concerns its time until the next row of its key",
+        "partwise/sources/validity.py",
+        "if then != now or now in key.touched:",
+        "if now in key.touched:",
+        "tests/sources/test_validity.py",
+    ),
+    Mutation(
+        "a row is valid until the next one of its own key",
+        "partwise/compile/dimensions/validity.py",
+        "PARTITION BY {keys} ORDER BY",
+        "ORDER BY",
+        "tests/compile/test_validity.py",
     ),
     # -- Delta tables
     Mutation(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from partwise.compile.program import Alternative, CompiledView, Program, Runnable
 from partwise.compile.result_types import ResultColumns, result_types
-from partwise.compile.translated import translate_view
+from partwise.compile.translated import translate_view, with_validity
 from partwise.compile.update_class import updates_problem
 from partwise.definitions.build import idle_keys
-from partwise.definitions.definitions import Definition, Definitions, View, inputs_of
+from partwise.definitions.definitions import Definition, Definitions, Statement, View, inputs_of
 from partwise.definitions.meaning import Document, KnownNames, cycle_problem, order, problems_of, result_columns
 from partwise.definitions.problems import Problem
 from partwise.definitions.reading import FAULT_HINT, DefinitionsReading, fault
+from partwise.sql.parse import TranslationError
 from partwise.sql.references import Analysis
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class _Compiling:
             return
         made: CompiledView | None = None
         if view.query is None:
-            made = _as_written(view)
+            made = self._as_written(view)
         elif name in inputs_of(view):
             self.reading.problems.append(_reads_itself(view))
         elif name not in self.reading.broken():
@@ -169,6 +170,25 @@ class _Compiling:
         if made is not None:
             self.views[view.name] = replace(made, columns=columns, types=types)
 
+    def _as_written(self, view: View) -> CompiledView | None:
+        """Plain SQL runs as it is, but for dimensions of which not all rows count."""
+        if view.update is None or view.name.lower() in self.reading.broken():
+            return None if view.update is None else _plain(view, view.update, view.initialize)
+        texts = []
+        for statement in (view.update, view.initialize):
+            try:
+                texts.append(None if statement is None else with_validity(statement, self.tables))
+            except TranslationError as why:
+                assert statement is not None
+                for p in why.problems:
+                    at = statement.placed.at(p.start)
+                    problem = Problem(at.file, at.line, at.column, p.code, p.message, p.hint, "error", view.name)
+                    self.reading.problems.append(problem)
+                return None
+        update, initialize = texts
+        assert update is not None
+        return _plain(view, update, initialize)
+
     def _translated(self, view: View, entry: Document) -> tuple[CompiledView | None, dict[str, Analysis]]:
         """The one place where the translator of PATTERN and WINDOW queries is called."""
         answer = translate_view(view, self.tables, self.results)
@@ -181,11 +201,8 @@ class _Compiling:
         return made, dict(answer.analyses)
 
 
-def _as_written(view: View) -> CompiledView | None:
-    """Plain SQL runs as it is."""
-    if view.update is None:
-        return None
-    table = Runnable(view.name, view, view.part, view.start, view.update, view.initialize, view.description)
+def _plain(view: View, update: Statement, initialize: Statement | None) -> CompiledView:
+    table = Runnable(view.name, view, view.part, view.start, update, initialize, view.description)
     return CompiledView(view, (Alternative(None, table),))
 
 

@@ -22,7 +22,8 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
     if isinstance(definition, Source):
         return Table(definition.name, "source", definition.part, mark, checks=checks)
     if isinstance(definition, Dimension):
-        return Table(definition.name, "dimension", 1, mark, checks=checks, forward=definition.change == "forward")
+        forward, timed = definition.change == "forward", definition.valid_from is not None
+        return Table(definition.name, "dimension", 1, mark, checks=checks, forward=forward, timed=timed)
     inputs = _inputs(definition.update, tables)
     initial = inputs if definition.initialize is None else _inputs(definition.initialize, tables)
     return Table(

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from partwise.compile.dimensions.joins import FORWARD, TIMED, Kind
+from partwise.compile.dimensions.validity import valid_text
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.program import Alternative, CompiledView, Runnable
 from partwise.compile.result_types import Derived, ResultColumns, Results
@@ -42,10 +44,10 @@ def translate_view(view: View, tables: Mapping[str, Definition], results: Result
     try:
         asked, known = question(view, tables, results)
         answer = translate(asked, known)  # first as it is written: problems have their places in that text
-        if forward := _forward_dimensions(answer, tables):
+        if by_part := _joined_by_part(answer, tables):
             from partwise.compile.dimensions.forward import translated_apart
 
-            answer = translated_apart(asked, known, forward, translate)
+            answer = translated_apart(asked, known, by_part, translate)
         return _with_answer(view, answer, tables)
     except TranslationError as why:
         return Translated(None, tuple(_said(view, p.start, p.code, p.message, p.hint) for p in why.problems))
@@ -54,12 +56,14 @@ def translate_view(view: View, tables: Mapping[str, Definition], results: Result
         return Translated(None, (_problem(view, view.query.at(0), "internal", message, ""),))
 
 
-def _forward_dimensions(answer: Translation, tables: Mapping[str, Definition]) -> set[str]:
-    """Names, in lower case, of the dimensions that change forward among what the views of a translation read."""
+def _joined_by_part(answer: Translation, tables: Mapping[str, Definition]) -> dict[str, Kind]:
+    """By name, in lower case, the dimensions among what the views of a translation read that are joined with each part for
+    itself: those that change forward, and those whose rows are valid for a time."""
     texts = {text for made in answer.views for text in (made.update, made.initialize) if text is not None}
     read = {found.table.lower() for text in texts for found in find(text).tables}
     dimensions = {name: table for name, table in tables.items() if name in read and isinstance(table, Dimension)}
-    return {name for name, table in dimensions.items() if table.change == "forward"}
+    kinds = {name: FORWARD for name, table in dimensions.items() if table.change == "forward"}
+    return kinds | {name: TIMED for name, table in dimensions.items() if table.valid_from is not None}
 
 
 def question(
@@ -85,9 +89,9 @@ def question(
 def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definition]) -> Translated:
     assert view.query is not None
     here = view.query.at(0)
-    ways = tuple(_alternative(each.strategy, each.views, each.notes, view, here) for each in answer.variants)
+    ways = tuple(_alternative(each.strategy, each.views, each.notes, view, here, tables) for each in answer.variants)
     if not any(way.strategy == answer.choice.strategy for way in ways):
-        ways = (*ways, _alternative(answer.choice.strategy, answer.views, answer.notes, view, here))
+        ways = (*ways, _alternative(answer.choice.strategy, answer.views, answer.notes, view, here, tables))
     made = CompiledView(
         written=view,
         alternatives=ways,
@@ -109,10 +113,11 @@ def _alternative(
     notes: tuple[str, ...],
     view: View,
     here: Place,
+    tables: Mapping[str, Definition],
 ) -> Alternative:
     final = next(v for v in made if v.name == view.name)
-    helpers = tuple(_runnable(v, view, here) for v in made if v.name != view.name)
-    return Alternative(strategy, _runnable(final, view, here), helpers, notes)
+    helpers = tuple(_runnable(v, view, here, tables) for v in made if v.name != view.name)
+    return Alternative(strategy, _runnable(final, view, here, tables), helpers, notes)
 
 
 def _mark(ways: Sequence[Alternative], tables: Mapping[str, Definition]) -> str:
@@ -134,8 +139,9 @@ def _start(made: GeneratedView, view: View) -> Start:
     return Start("earliest" if settled else "at", made.reaches.at(view.start.part))
 
 
-def _runnable(made: GeneratedView, view: View, here: Place) -> Runnable:
+def _runnable(made: GeneratedView, view: View, here: Place, tables: Mapping[str, Definition]) -> Runnable:
     def statement(text: str, index: str) -> Statement:
+        text = valid_text(text, index, tables) if made.name != view.name else text
         placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
         analysis = analyse(text, index)
         return Statement(text, index, analysis.found, placed, canonical_of(text, analysis))
@@ -175,6 +181,17 @@ def _said(view: View, offset: int, code: str, message: str, hint: str) -> Proble
     assert view.query is not None
     severity: Severity = "note" if code == "not-translated" else "error"
     return _problem(view, view.query.at(offset), code, message, hint, severity)
+
+
+def with_validity(statement: Statement, tables: Mapping[str, Definition]) -> Statement:
+    """A statement that somebody wrote, as it runs. Raises TranslationError."""
+    text = valid_text(statement.text, statement.index, tables)
+    if text == statement.text:
+        return statement
+    analysis = analyse(text, statement.index)
+    at = statement.placed.at(0)
+    placed = Placed(text, at.file, ((0, at.line, at.column),), generated=True)
+    return Statement(text, statement.index, analysis.found, placed, canonical_of(text, analysis))
 
 
 def _problem(view: View, at: Place, code: str, message: str, hint: str, severity: Severity = "error") -> Problem:

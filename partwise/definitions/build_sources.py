@@ -67,11 +67,17 @@ def source(
 def dimension(
     document: DimensionDocument, node: YamlNode, report: Reporter, without: frozenset[str]
 ) -> tuple[Dimension, list[Problem]]:
-    problems = [*_where_from(document, node, report, without), *_columns(document.columns, node, report)]
+    problems = [
+        *_where_from(document, node, report, without),
+        *_columns(document.columns, node, report),
+        *_valid_from(document, node, report, without),
+    ]
     checks, wrong = checks_of(document.checks, node, report, tuple(document.columns) or None)
     key = _files(document.key)
     wrong += _key(key, document.columns, node, report)
-    checks += _implied(key, document.max_removed, node, report)
+    # A key has a row for each time from which on something else is valid.
+    unique = (*key, document.valid_from) if key and document.valid_from is not None else key
+    checks += _implied(unique, document.max_removed, node, report)
     definition = Dimension(
         name=document.dimension,
         place=report.place(node.get("dimension") or node),
@@ -83,11 +89,40 @@ def dimension(
         description=document.description,
         owner=document.owner,
         tags=tuple(document.tags),
-        key=key,
+        key=unique,
         max_removed=document.max_removed,
         change=document.change,
+        valid_from=document.valid_from,
     )
     return definition, [*problems, *wrong]
+
+
+def _valid_from(
+    document: DimensionDocument, node: YamlNode, report: Reporter, without: frozenset[str]
+) -> Iterator[Problem]:
+    column = document.valid_from
+    if column is None:
+        return
+    at, name = node.get("valid_from") or node, node.key("valid_from") or node
+    if document.change == "forward":
+        hint = "remove change: forward; rows say themselves from when on they count"
+        yield report(
+            node.get("change") or node, "keys-exclude", "valid_from and change: forward cannot both be given", hint
+        )
+    if not _files(document.key) and "key" not in without:
+        hint = "name the columns that tell what a row is about, for example key: currency"
+        yield report(name, "missing-key", "key is missing: valid_from needs it to know which row follows which", hint)
+    if column.lower() in {each.lower() for each in _files(document.key)}:
+        yield report(at, "wrong-value", f"{column} is valid_from and part of the key", "remove it from key")
+    known = {each.lower(): kind for each, kind in document.columns.items()}
+    if document.columns and column.lower() not in known:
+        hint = did_you_mean(column, document.columns, f"the columns are {', '.join(document.columns)}")
+        yield report(at, "unknown-column", f"the table has no column {column}", hint)
+    elif column.lower() in known and base(known[column.lower()]) not in ("timestamp", "timestamp_ltz", "date"):
+        kind = known[column.lower()]
+        yield report(
+            at, "bad-type", f"{column} is {kind}; valid_from is a timestamp or a date", "declare it so in columns"
+        )
 
 
 def _files(files: str | list[str] | None) -> tuple[str, ...]:

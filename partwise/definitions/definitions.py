@@ -98,7 +98,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A small unpartitioned table. Exactly one of `files` and `delta` is given."""
+    """A small unpartitioned table. Exactly one of `files` and `delta` is given.
+
+    `valid_from` is the last column of `key`: the others tell what a row is about.
+    """
 
     name: str
     place: Place
@@ -113,6 +116,7 @@ class Dimension:
     key: tuple[str, ...] = ()
     max_removed: float | None = None
     change: Literal["retroactive", "forward"] = "retroactive"
+    valid_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

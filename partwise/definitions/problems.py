@@ -49,6 +49,7 @@ CODES = {
     "missing-reference": "A table that is split into parts, read without saying which.",
     "dimension-reference": "A reference to parts of a dimension, which has none.",
     "forward-query": "A `query` that reads a forward dimension in a way that cannot be joined part by part.",
+    "valid-from": "A dimension with `valid_from` that is joined in a way in which it is not plain what was valid when.",
     "forward-range": "A forward dimension beside several parts of another table: one version counts for all of them.",
     "no-parts": "A view that reads no source and no other view, so that nothing defines which parts it has.",
     "missing-initialize": "A view that reads its own earlier parts, without a query for its first part.",

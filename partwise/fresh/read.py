@@ -174,6 +174,9 @@ def _compute(
         forward = [name for name in program.graph().upstream([view.name]) if program.graph()[name].forward]
         if forward:
             raise NotAlike(f"{forward[0]} has a version for each part")
+        timed = [name for name in program.graph().upstream([view.name]) if program.graph()[name].timed]
+        if timed:
+            raise NotAlike(f"rows of {timed[0]} are valid for a time")
         compute(connection, table, sampled, view.name, states.dirty, keys, lambda name: _spelled(program, name.lower()))
     except (NotAlike, duckdb.Error) as why:
         name = sampled.key[0][0]

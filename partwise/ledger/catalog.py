@@ -77,6 +77,8 @@ def to_json(table: Table) -> str:
         fields["rolling"] = True
     if table.forward:
         fields["forward"] = True
+    if table.timed:
+        fields["timed"] = True
     return json.dumps(fields)
 
 

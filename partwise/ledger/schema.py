@@ -97,6 +97,15 @@ repin = _table(
     Column("at", Float, nullable=False),
 )
 
+#: Of dimensions whose rows are valid for a time: from when to when (seconds since 1970) what is valid changed, by sequence.
+validity_change = _table(
+    "validity_change",
+    _key("table"),
+    _key("seq", int),
+    _key("lo", int),
+    Column("hi", BigInteger, nullable=False),
+)
+
 #: Which parts exist, as maximal runs.
 have = _table("have", _key("table"), _key("lo", int), Column("hi", BigInteger, nullable=False))
 

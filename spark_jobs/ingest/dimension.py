@@ -27,6 +27,7 @@ from spark_jobs.ingest.job import Job
 from spark_jobs.ingest.load import find_new, hold_files, let_go, stage_all, unchanged
 from spark_jobs.ingest.publish import record
 from spark_jobs.ingest.result import Ingested
+from spark_jobs.ingest.validity import changed_times
 from spark_jobs.step import read
 from spark_jobs.step.digest import digests, row_count
 
@@ -110,6 +111,8 @@ def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reas
     spark = work.engine.spark
     new = read.staged(spark, work.handle, files) if files else None
     rows = row_change(new, read.parts(spark, work.handle)) if before else RowChange(added=content.rows)
+    if before and dimension.valid_from is not None:
+        entry = replace(entry, times=changed_times(dimension, new, read.parts(spark, work.handle)))
     record(work, entry, files, work.handle.files)
     return Replaced(Parts.single(DIMENSION_PART), content.rows, warned, rows)
 

@@ -26,7 +26,7 @@ from partwise.ledger.schema import part
 from partwise.ledger.write.lease_holding import is_dead
 from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts
-from partwise.tables import joined_apart
+from partwise.tables import is_dated
 from spark_jobs.engine import Engine
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
 from spark_jobs.step.compute import Computing, QueryFailed
@@ -142,7 +142,7 @@ def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | Non
     graph, found = counting.definitions.graph(), 0
     helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name and not h.beside]
     helpers = [h for h in helpers if h.initialize is None or shape.counted == "last"]
-    helpers = [h for h in helpers if not joined_apart(view.name, h.name)]
+    helpers = [h for h in helpers if not is_dated(view.name, h.name)]
     with engine.ledger.database.reading() as r:
         pane = _newest_pane(r, shape)
         names = {name for helper in helpers for name in graph[helper.name].input_names}

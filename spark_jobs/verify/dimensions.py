@@ -1,7 +1,8 @@
 """Joins with dimensions of which not all rows count: conditions that verify puts into the author's text by itself.
 
 A query with windows joins each part of a stream with the version of a forward dimension that counts for that part. Here the
-dimension has the rows of every version that is read, each with the parts that it is for, and ON says which of them.
+dimension has the rows of every version that is read, each with the parts that it is for, and ON says which of them. A
+dimension with valid_from has its rows with the time at which the next one of their key begins, and ON compares.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
 
+from partwise.definitions import Dimension, Source
 from partwise.parts import Range
 from partwise.sql.references import find
 from spark_jobs.verify.born import version_rows
@@ -29,6 +32,8 @@ _NEXT = frozenset(
 )  # fmt: skip
 #: The column with the parts of a stream that a row of a dimension is for.
 OF = "__counts_for"
+#: From when on a row is valid, and when the next one of its key begins to be.
+SINCE, NEXT = "__since", "__next"
 
 
 @dataclass(frozen=True)
@@ -66,29 +71,64 @@ def _ends(found: tuple[Word, ...], at: int, depth: int) -> bool:
     return word.depth < depth or (word.depth == depth and (word.text == "," or (word.upper in _NEXT and not called)))
 
 
-def conditioned(checking: Checking, text: str) -> tuple[str, dict[int, int]]:
+def conditioned(checking: Checking, text: str, by_part: bool = True) -> tuple[str, dict[int, int]]:
     """The text in which ON says which rows of a dimension count; by the number of a forward dimension among the tables of
-    the text, the number of the stream that it is joined with."""
-    forward = frozenset(name.lower() for name in checking.graph.forward)
-    joins = list(joined(text, forward))
+    the text, the number of the stream that it is joined with. `by_part` False: forward dimensions have one version."""
+    forward = frozenset(name.lower() for name in checking.graph.forward) if by_part else frozenset[str]()
+    wanted = forward | {name.lower() for name in checking.graph.timed}
+    joins = list(joined(text, wanted))
     if not joins:
         return text, {}
     tables = find(text).tables
-    aliases = {name_of(t.alias or t.table): at for at, t in enumerate(tables)}
     places = {t.start: at for at, t in enumerate(tables)}
-    linked = {alias: at for alias, at in aliases.items() if tables[at].table.lower() not in forward}
-    streams = [at for at, t in enumerate(tables) if checking.graph[checking.spelled(t.table)].kind != "dimension"]
+    kinds = [checking.graph[checking.spelled(t.table)].kind for t in tables]
+    linked = {name_of(t.alias or t.table): at for at, t in enumerate(tables) if kinds[at] != "dimension"}
+    streams = list(linked.values())
     changes: list[tuple[int, int, str]] = []
     of: dict[int, int] = {}
     for join in joins:
         stream = next((linked[name] for name in sorted(join.beside) if name in linked), streams[0])
-        linked[join.alias] = of[places[join.start]] = stream
+        linked[join.alias] = stream
+        qualifier = quoted(name_of(tables[stream].alias or tables[stream].table))
         start, end = join.condition
-        which = f"{quoted(join.alias)}.{OF} = {quoted(name_of(tables[stream].alias or tables[stream].table))}.part"
+        if join.name in forward:
+            of[places[join.start]] = stream
+            which = f"{quoted(join.alias)}.{OF} = {qualifier}.part"
+        else:
+            time, row = _time(checking, tables[stream].table, qualifier), quoted(join.alias)
+            which = f"({row}.{SINCE} IS NULL OR {time} >= {row}.{SINCE}) AND ({row}.{NEXT} IS NULL OR {time} < {row}.{NEXT})"
         changes.append((start, end, f" ({text[start:end].strip()}) AND {which} "))
     for start, end, new in sorted(changes, reverse=True):
         text = text[:start] + new + text[end:]
     return text, of
+
+
+def _time(checking: Checking, table: str, qualifier: str) -> str:
+    """The time of a row: of a source its event time, of a view when its part begins."""
+    source = checking.definitions[checking.spelled(table)]
+    if not isinstance(source, Source):
+        return f"{qualifier}.part_timestamp"
+    column = f"{qualifier}.{quoted(source.time.column)}"
+    functions = {None: "to_timestamp", "seconds": "timestamp_seconds", "milliseconds": "timestamp_millis"}
+    return f"{functions[source.time.unit]}({column})"
+
+
+def valid_rows(checking: Checking, dimension: str) -> DataFrame:
+    """The rows of a dimension with valid_from, from when on they are valid, and when the next one of the key begins."""
+    given = checking.definitions[dimension]
+    assert isinstance(given, Dimension)
+    *key, since = given.key
+    rows = checking.stored_rows(dimension).withColumn(SINCE, F.expr(f"to_timestamp({quoted(since)})"))
+    times = rows.select(*map(quoted, key), SINCE).distinct()
+    by = Window.partitionBy(*map(quoted, key)).orderBy(SINCE)
+    times = times.withColumn(NEXT, F.lead(SINCE).over(by))
+    named = [F.col(quoted(name)).alias(f"__key_{n}") for n, name in enumerate([*key, SINCE])]
+    times = times.select(*named, NEXT)
+    same = [F.col(quoted(name)).eqNullSafe(F.col(f"__key_{n}")) for n, name in enumerate([*key, SINCE])]
+    together = same[0]
+    for other in same[1:]:
+        together = together & other
+    return rows.join(times, together, "left").drop(*(f"__key_{n}" for n in range(len(same))))
 
 
 def rows_by_part(checking: Checking, dimension: str, stream: str, span: Range) -> DataFrame:

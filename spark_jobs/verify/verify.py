@@ -24,7 +24,7 @@ from partwise.ledger.read.pin import Version, version_of, version_then
 from partwise.ledger.runs import due_rows, existing
 from partwise.object_store import is_s3, spark_path
 from partwise.parts import Parts, Range
-from partwise.sql.references import FoundReferences
+from partwise.sql.references import FoundReferences, find
 from partwise.storage.files import folder
 from partwise.storage.handle import options
 from spark_jobs.engine import Engine
@@ -32,7 +32,7 @@ from spark_jobs.paths import literal
 from spark_jobs.step.copies import runs_here
 from spark_jobs.verify.born import births, version_rows
 from spark_jobs.verify.compare import different
-from spark_jobs.verify.dimensions import rows_by_part
+from spark_jobs.verify.dimensions import conditioned, rows_by_part, valid_rows
 from spark_jobs.verify.rounding import ERROR
 from spark_jobs.verify.sketches import SketchBounds
 
@@ -203,11 +203,13 @@ class Checking:
         first = view.initialize is not None and j == self.known[view.name].start
         statement = view.initialize if first else view.update
         assert statement is not None
-        spans = {f.start: None if f.reference is None else f.reference.requires(j) for f in statement.found.tables}
-        read = {self.spelled(f.table) for f in statement.found.tables} & self.graph.forward
-        return self.run(
-            statement.text, statement.found, spans, {name: self.births.version(name, view.name, j) for name in read}
-        )
+        text, found = statement.text, statement.found
+        if {self.spelled(f.table) for f in found.tables} & self.graph.timed:
+            text, _ = conditioned(self, text, by_part=False)
+            found = find(text, statement.index)
+        spans = {f.start: None if f.reference is None else f.reference.requires(j) for f in found.tables}
+        read = {self.spelled(f.table) for f in found.tables} & self.graph.forward
+        return self.run(text, found, spans, {name: self.births.version(name, view.name, j) for name in read})
 
     def spelled(self, table: str) -> str:
         return next(name for name in self.graph.tables if name.lower() == table.lower())
@@ -244,6 +246,8 @@ class Checking:
 
     def rows_of(self, table: str, span: Range | None) -> DataFrame:
         """Rows of a source or dimension as stored, of a view as expected."""
+        if table in self.graph.timed:
+            return valid_rows(self, table)
         if table not in self.expected:
             rows = self.stored_rows(table)
             return rows if span is None else rows.where(between(span))

@@ -14,6 +14,7 @@ import pytest
 
 from partwise.compile import GeneratedView, InputTable, QueryView, Translation, translate
 from partwise.compile.dimensions.forward import translated_apart
+from partwise.compile.dimensions.joins import FORWARD
 from partwise.sql.parse import TranslationError
 from tests.compile.duck import Duck, catch_up, repair
 
@@ -105,7 +106,7 @@ class Versioned(Duck):
     versions: Versions
 
     def build(self, view: GeneratedView, part: int) -> bool:
-        if "__joined" in view.name:
+        if "__dated" in view.name:
             stream = "n" if "FROM n[" in view.update else "m"
             self.con.execute("DELETE FROM rates")
             self.insert("rates", [{"k": k, "rate": rate} for k, rate in self.versions[stream][part].items()])
@@ -116,7 +117,7 @@ class Versioned(Duck):
 
 def made(query: str, strategy: str, output: str) -> Translation:
     view = QueryView("v", query, 60, strategy=strategy or None, output=output)  # type: ignore[arg-type]
-    return translated_apart(view, INPUTS, {"rates"}, translate)
+    return translated_apart(view, INPUTS, {"rates": FORWARD}, translate)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -201,4 +202,4 @@ def test_only_what_is_needed_is_kept_and_names_stay() -> None:
         "SELECT r.k, MAX(r.rate) AS rate FROM m [WINDOW 3 minutes] JOIN rates r ON r.k = m.k GROUP BY r.k", "recompute", "snapshot"
     ).views  # fmt: skip
     assert helper.update == "SELECT m.k, m.ts, m.tie, r.k AS r__k, r.rate\nFROM m[j]\nJOIN rates r ON r.k = m.k"
-    assert view.update.startswith("SELECT m.r__k AS k, MAX(m.rate) AS rate\nFROM v__joined[j-2..j] m")
+    assert view.update.startswith("SELECT m.r__k AS k, MAX(m.rate) AS rate\nFROM v__dated[j-2..j] m")

@@ -46,11 +46,6 @@ def test_another_word_is_refused() -> None:
     assert "retroactive" in f"{problem.message} {problem.hint}"
 
 
-def test_slowly_changing_dimensions_are_refused() -> None:
-    [problem] = read(SOURCE + "valid_from: since\n").problems
-    assert problem.code == "unknown-key"
-
-
 def test_one_version_for_several_parts_is_warned_of() -> None:
     [problem] = read(FORWARD + priced("2 minutes", "[2*j..2*j+1]")).problems
     assert (problem.code, problem.severity) == ("forward-range", "warning")
@@ -70,16 +65,16 @@ query: |
 
 def test_windows_join_a_forward_dimension_in_a_helper_by_every_strategy() -> None:
     assert not read(SOURCE + WINDOW).problems
-    assert not read(SOURCE + WINDOW).helpers.keys() & {"w__joined"}
+    assert not read(SOURCE + WINDOW).helpers.keys() & {"w__dated"}
     program = read(FORWARD + WINDOW)
     assert not program.problems
     assert {way.strategy for way in program.views["w"].alternatives} == {"recompute", "merge", "subtract"}
     for way in program.views["w"].alternatives:
         joined, *others = *way.helpers, way.table
-        assert joined.name == "w__joined"
+        assert joined.name == "w__dated"
         assert "rates" in joined.inputs
         assert all("rates" not in other.inputs for other in others)
-    assert program.graph().bearing == {"w__joined"}, "nothing else has to know when its parts were born"
+    assert program.graph().bearing == {"w__dated"}, "nothing else has to know when its parts were born"
 
 
 def test_queries_that_cannot_be_joined_part_by_part_say_what_to_do() -> None:

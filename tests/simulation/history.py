@@ -20,6 +20,7 @@ from partwise.ledger.read.pin import DefinitionChanged, Pin
 from partwise.ledger.write.commit import Content, Entry
 from partwise.ledger.write.leases import Busy, Fenced, Lease
 from partwise.parts import FOREVER, Parts
+from tests.simulation import timed
 from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
 from tests.simulation.forward import Said, at_versions, note_turned, repin, repins_seen, with_forward
 from tests.simulation.graphs import changed_model, random_model
@@ -70,6 +71,7 @@ class History:
     forward: int | None = None  # the seed of forward dimensions
     turned: bool = False  # they are retroactive just now
     forward_since: dict[str, int] = field(default_factory=dict)
+    timed: int | None = None  # the seed of a dimension whose rows are valid for a time
     repinning: float = 0.0  # how often somebody says which version counts for a time range
     said: list[Said] = field(default_factory=list)
     models: list[Model] = field(default_factory=list)
@@ -87,7 +89,9 @@ class History:
         name = self.rng.choice([t.name for t in self.model.graph.tables.values() if t.kind != "view"])
         parts = self.landing.setdefault(name, {})
         value = self.rng.choice((None, 0, 1, 2))
-        if self.model.graph[name].kind == "dimension":
+        if self.model.graph[name].timed:
+            parts[0] = timed.another(parts.get(0), self.rng)
+        elif self.model.graph[name].kind == "dimension":
             parts[0] = value
         elif not parts or self.rng.random() < 0.55:
             newest = max(parts, default=self.rng.randint(1, 6))
@@ -126,6 +130,7 @@ class History:
                 None,
                 None,
                 {p: content(v) for p, v in new.items()},
+                times=timed.changed(there[0], new[0]) if self.model.graph[name].timed and there else None,
             )
             version = self.storage.commit(name, own.generation, own.version, new, entry)
             yield "committed"
@@ -184,8 +189,9 @@ class History:
             with self.ledger.database.reading() as r:
                 starts = {t: settled(r, t).start for t in pin.inputs}
             salt = model.salts[name] if fingerprint is None else self.salt_of(fingerprint)
+            lengths = {t.name: t.length for t in self.model.graph.tables.values()}
             yield "pinned"
-            new, parts = yield from self.compute(held, pin, salt, name, starts)
+            new, parts = yield from self.compute(held, pin, salt, name, starts, lengths)
             if not parts:
                 self.ledger.release(held, self.now)
                 return
@@ -207,7 +213,7 @@ class History:
             return
 
     def compute(
-        self, held: Lease, pin: Pin, salt: int, name: str, starts: dict[str, int | None]
+        self, held: Lease, pin: Pin, salt: int, name: str, starts: dict[str, int | None], lengths: dict[str, int]
     ) -> Generator[str, None, tuple[dict[int, Value], dict[int, Content]]]:
         tables = {t: self.storage[t, v.generation].at(v.version) for t, v in pin.inputs.items()}
         tables |= at_versions(self, pin)
@@ -222,10 +228,12 @@ class History:
                 walk.failed(j)
                 continue
             try:
+                now = timed.seen(pin.table, pin.start, j, lengths, tables)
                 value = compute(
-                    pin.table, salt, pin.start, j, starts, lambda t, p: own[p] if t == name else tables[t][p]
+                    pin.table, salt, pin.start, j, starts, lambda t, p, now=now: own[p] if t == name else now[t][p]
                 )
                 if repairing and j in own and (then := self.before(pin, j, tables)) is not None:
+                    then = timed.seen(pin.table, pin.start, j, lengths, then)
                     was = compute(pin.table, salt, pin.start, j, starts, lambda t, p, then=then: then[t][p])
                     value = merged(own[j], was, value)
                     self.merges += 1
@@ -388,6 +396,8 @@ class History:
     def ruled(self, model: Model) -> Model:
         if self.forward is not None:
             model = with_forward(model, self.forward, self.turned)
+        if self.timed is not None:
+            model = timed.with_timed(model, self.timed)
         if self.policies is not None:
             model = with_policies(model, self.policies, self.published)
         return model if self.rolling is None else with_rolling(model, self.rolling)
@@ -490,6 +500,8 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
     model = random_model(rng)
     if (forward := options.get("forward")) is not None:
         model = with_forward(model, forward)  # type: ignore[arg-type]
+    if (seed_of_times := options.get("timed")) is not None:
+        model = timed.with_timed(model, seed_of_times)  # type: ignore[arg-type]
     if (policies := options.get("policies")) is not None:
         model = with_policies(model, policies, bool(options.get("published")))  # type: ignore[arg-type]
     if (rolling := options.get("rolling")) is not None:

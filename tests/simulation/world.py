@@ -135,6 +135,8 @@ def scratch(
     `frozen` has, for a table, a part below which nothing can be recomputed, and what it holds there.
     `arrivals` says what counts of forward dimensions.
     """
+    from tests.simulation import timed
+
     below = frozen or {}
     old: dict[str, dict[int, Value]] = {}
     tables: dict[str, dict[int, Value]] = {}
@@ -162,6 +164,7 @@ def scratch(
                     arrivals.add(view, starts[name], j, starts)
                     born = arrivals.born[name][j]
                     old = {t: {DIMENSION_PART: arrivals.read(t, born)} for t, _ in needs if t in model.graph.forward}
-                seen = {**tables, **old}
+                lengths = {t.name: t.length for t in model.graph.tables.values()}
+                seen = timed.seen(view, starts[name], j, lengths, {**tables, **old})
                 own[j] = compute(view, model.salts[name], starts[name], j, starts, lambda t, p, seen=seen: seen[t][p])
     return tables

@@ -54,6 +54,31 @@ query: SELECT DISTINCT r.rate AS v FROM m [WINDOW 2 minutes] m LEFT JOIN rates r
 """
 
 
+PRICES = """
+---
+dimension: prices
+key: src
+valid_from: since
+columns: {src: string, price: double, since: timestamp}
+files: landing/prices.csv
+---
+view: sold
+part: 1 minute
+update: SELECT m.src, m.loss * p.price AS v FROM m[j] m LEFT JOIN prices p ON p.src = m.src
+---
+view: lately
+part: 1 minute
+strategy: merge
+query: SELECT SUM(w.loss * p.price) AS v FROM m [WINDOW 3 minutes] w JOIN prices p ON p.src = w.src
+"""
+
+
+def prices(world: World, *rows: tuple[float, str]) -> None:
+    """Prices of x, each from a minute on."""
+    lines = [f"x,{price},2026-10-03T{minute}Z\n" for price, minute in rows]
+    world.put("prices.csv", "src,price,since\n" + "".join(lines))
+
+
 def rates(world: World, rate: float, note: str = "") -> None:
     columns, row = ("src,rate", f"x,{rate}") if not note else ("src,rate,note", f"x,{rate},{note}")
     world.put("rates.csv", f"{columns}\n{row}\n")
@@ -131,8 +156,8 @@ def test_every_part_keeps_the_version_of_when_its_rows_came_to_exist(world: Worl
         "priced": Parts.of((DAY + 2, DAY + 3)),
         "total": Parts.of((DAY + 2, DAY + 3)),
         "later": Parts.single(DAY // 2 + 1),
-        "windowed__joined": Parts.of((DAY + 2, DAY + 3)),
-        "seen__joined": Parts.of((DAY + 2, DAY + 3)),
+        "windowed__dated": Parts.of((DAY + 2, DAY + 3)),
+        "seen__dated": Parts.of((DAY + 2, DAY + 3)),
     }
     run_all(world.engine)
     assert held(world) == {0: 2, 1: 1, 2: 200, 3: 100, 4: 100}
@@ -183,3 +208,57 @@ def test_new_columns_are_null_in_old_versions_and_verify_notices_a_wrong_version
     run_all(world.engine)
     assert held(world) == {0: 200, 1: 100, 2: 100}
     assert not verify(world.engine).different
+
+
+def test_rows_meet_what_was_valid_at_their_time_and_late_rows_of_the_dimension_touch_their_time_alone(
+    world: World,
+) -> None:
+    world.define(DEFINITION.strip() + PRICES)
+    prices(world, (1, "00:00:00"))
+    world.csv("a.csv", *((minute, "x", 1) for minute in range(7)))
+    world.ingest()
+    run_all(world.engine)
+    assert held(world, "sold") == {0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1}
+    assert held(world, "lately") == {2: 3, 3: 3, 4: 3, 5: 3}
+
+    # A row for a time that is over: from minute 2 on until minute 4 the price was another one.
+    prices(world, (1, "00:00:00"), (10, "00:02:00"), (1, "00:04:00"))
+    world.crash_at("committed")
+    with pytest.raises(Crash):
+        world.ingest("prices")
+    world.go_on()
+    world.ingest("prices")
+    due = {step.table: Parts.of(step.parts) for step in world.ledger.plan(NOW).steps}
+    # From minute 4 on another row says the same: it is another row.
+    assert due["sold"] == due["lately__dated"] == Parts.of((DAY + 2, DAY + 5))
+    run_all(world.engine)
+    assert held(world, "sold") == {0: 1, 1: 1, 2: 10, 3: 10, 4: 1, 5: 1}
+    assert held(world, "lately") == {2: 12, 3: 21, 4: 21, 5: 12}
+
+    # One row is corrected: its time alone is due, and what it feeds.
+    prices(world, (1, "00:00:00"), (5, "00:02:00"), (1, "00:04:00"))
+    world.ingest("prices")
+    due = {step.table: Parts.of(step.parts) for step in world.ledger.plan(NOW).steps}
+    assert due == {"sold": Parts.of((DAY + 2, DAY + 3)), "lately__dated": Parts.of((DAY + 2, DAY + 3))}
+    assert not world.ledger.audit()
+    run_all(world.engine)
+    world.csv("late.csv", (3, "x", 2))
+    world.ingest()
+    run_all(world.engine)
+    assert held(world, "sold") == {0: 1, 1: 1, 2: 5, 3: 15, 4: 1, 5: 1}
+    assert held(world, "lately") == {2: 7, 3: 21, 4: 21, 5: 17}
+    found = verify(world.engine)
+    assert found.checked == 6 + 4
+    assert not found.different
+
+    # Of a commit that paints too little verify notices what nobody computed.
+    prices(world, (1, "00:00:00"), (7, "00:02:00"), (1, "00:04:00"))
+    with patch("spark_jobs.ingest.dimension.changed_times", lambda *_: (Range(60 * (DAY + 3), 60 * (DAY + 3) + 59),)):
+        world.ingest("prices")
+    run_all(world.engine)
+    assert {(name, p - DAY) for name, p, _, _ in verify(world.engine).different} == {
+        ("sold", 2),
+        ("lately", 2),
+        ("lately", 3),
+        ("lately", 4),
+    }

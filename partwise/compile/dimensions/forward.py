@@ -3,8 +3,8 @@ for that part, in a helper that every strategy reads.
 
     SELECT r.rate, COUNT(*) AS n FROM m [WINDOW 1 hour] m JOIN rates r ON r.src = m.src GROUP BY r.rate
 
-    v__joined: SELECT m.src, m.ts, r.rate FROM m[j] m JOIN rates r ON r.src = m.src
-    v:         SELECT m.rate, COUNT(*) AS n FROM v__joined [WINDOW 1 hour] m GROUP BY m.rate
+    v__dated: SELECT m.src, m.ts, r.rate FROM m[j] m JOIN rates r ON r.src = m.src
+    v:         SELECT m.rate, COUNT(*) AS n FROM v__dated [WINDOW 1 hour] m GROUP BY m.rate
 
 If rows were joined with every window that they are in, it would depend on the strategy which version counts for them.
 """
@@ -16,33 +16,40 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from partwise.compile.dimensions.joins import ColumnsAt, DimensionJoin, dimension_joins, named_in, owner_in_reach
+from partwise.compile.dimensions.joins import (
+    ColumnsAt,
+    DimensionJoin,
+    Kind,
+    dimension_joins,
+    named_in,
+    owner_in_reach,
+    refused,
+)
 from partwise.compile.model import GeneratedView, InputTable, QueryView, Translation
 from partwise.compile.several.read import Stream, read
 from partwise.spelling import named
 from partwise.sql.columns import place
-from partwise.sql.parse import SqlProblem, TranslationError
+from partwise.sql.parse import TranslationError
 from partwise.sql.references import Analysis, FoundReference, analyse
 from partwise.sql.text import Piece, one_line, plain, quoted
-from partwise.tables import JOINED
+from partwise.tables import DATED
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_CODE, _WHOSE = "forward-query", "a forward dimension"
 _OWN_VIEW = "join it in a view of its own, by update, and let the query read that view"
 
 
 def joined_apart(
-    view: QueryView, inputs: Mapping[str, InputTable], forward: Collection[str]
+    view: QueryView, inputs: Mapping[str, InputTable], kinds: Mapping[str, Kind]
 ) -> tuple[QueryView, Mapping[str, InputTable], tuple[GeneratedView, ...]]:
-    """The query over helpers in place of streams that are joined with the dimensions `forward` (names in lower case), what
+    """The query over helpers in place of streams that are joined with these dimensions (by name in lower case), what
     it may read, and the helpers. Raises TranslationError where that would not be the same."""
     query = read(view.query, inputs)
     analysis = analyse(query.plain)
     streams = {stream.start: stream for stream in query.streams}
     columns = _columns_at(analysis, inputs)
-    joins = dimension_joins(query.plain, analysis, forward, streams, columns, _CODE, _WHOSE)
+    joins = dimension_joins(query.plain, analysis, kinds, streams, columns)
     if not joins:
         return view, inputs, ()
     made: list[GeneratedView] = []
@@ -50,8 +57,8 @@ def joined_apart(
     changes = [(join.start, join.end, " ") for join in joins]
     for start in dict.fromkeys(join.to.start for join in joins):
         stream, mine = streams[start], [join for join in joins if join.to.start == start]
-        _refuse(stream, mine, analysis, joins)
-        name = f"{view.name}__{JOINED}" + (f"_{len(made) + 1}" if made else "")
+        _refuse(stream, mine, analysis, kinds[mine[0].table.table.lower()])
+        name = f"{view.name}__{DATED}" + (f"_{len(made) + 1}" if made else "")
         helper = _Helper(name, view, stream, mine, query.plain, inputs)
         changes += helper.renamed(analysis, columns, [(join.start, join.end) for join in joins])
         made.append(helper.view())
@@ -63,18 +70,17 @@ def joined_apart(
 def translated_apart(
     view: QueryView,
     inputs: Mapping[str, InputTable],
-    forward: Collection[str],
+    kinds: Mapping[str, Kind],
     translate: Callable[[QueryView, Mapping[str, InputTable]], Translation],
 ) -> Translation:
     """The translation of such a query. Raises TranslationError, with places in the query as it is written."""
-    asked, known, helpers = joined_apart(view, inputs, forward)
+    asked, known, helpers = joined_apart(view, inputs, kinds)
     try:
         return beside(helpers, translate(asked, known))
     except TranslationError as why:
-        found = next(t for t in read(view.query, inputs).dimensions if t[1].name.lower() in forward)
-        at = max(0, view.query.lower().find(found[1].name.lower()))
-        what = f"{found[1].name} is {_WHOSE}, joined in a helper, and over that: {why.problems[0].message}"
-        raise TranslationError(SqlProblem(at, _CODE, what, _OWN_VIEW)) from None
+        found = next(t for t in analyse(read(view.query, inputs).plain).found.tables if t.table.lower() in kinds)
+        what = f"joined in a helper, over which this is not possible: {why.problems[0].message}"
+        raise refused(kinds[found.table.lower()], found, what, _OWN_VIEW) from None
 
 
 def beside(helpers: tuple[GeneratedView, ...], made: Translation) -> Translation:
@@ -94,12 +100,12 @@ def _columns_at(analysis: Analysis, inputs: Mapping[str, InputTable]) -> Columns
     return columns
 
 
-def _refuse(stream: Stream, joins: list[DimensionJoin], analysis: Analysis, every: list[DimensionJoin]) -> None:
+def _refuse(stream: Stream, joins: list[DimensionJoin], analysis: Analysis, kind: Kind) -> None:
     """What would not be the same if the stream were joined with the dimension before anything else."""
     dimension, select = joins[0].table, joins[0].select
 
     def refuse(what: str) -> TranslationError:
-        return TranslationError(SqlProblem(dimension.start, _CODE, f"{dimension.table} is {_WHOSE}: {what}", _OWN_VIEW))
+        return refused(kind, dimension, what, _OWN_VIEW)
 
     if stream.rows is not None:
         raise refuse("the last rows of groups are chosen before they are joined")
@@ -188,7 +194,7 @@ class _Helper:
         joins = "\n".join(one_line(self.text[join.start : join.end]) for join in self.joins)
         text = f"SELECT {', '.join(items)}\nFROM {stream.table.name}[j]{own}\n{joins}"
         names = " and ".join(dict.fromkeys(join.table.table for join in self.joins))
-        comment = f"rows of each part of {stream.table.name}, with the version of {names} that counts for it"
+        comment = f"rows of each part of {stream.table.name}, with the rows of {names} that count for it"
         part = stream.table.part or self.query.part
         reaches = stream.reference(self.query.part).lo
         return GeneratedView(self.name, part, text, comment=comment, reaches=reaches)

@@ -31,6 +31,22 @@ ColumnsAt = Callable[[int], Collection[str] | None]
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What kind of dimension it is, and the code of its problems."""
+
+    code: str
+    what: str
+
+
+FORWARD = Kind("forward-query", "a forward dimension")
+TIMED = Kind("valid-from", "a dimension with valid_from")
+
+
+def refused(kind: Kind, table: FoundReference, what: str, hint: str) -> TranslationError:
+    return TranslationError(SqlProblem(table.start, kind.code, f"{table.table} is {kind.what}: {what}", hint))
+
+
+@dataclass(frozen=True)
 class DimensionJoin:
     """`start`..`end` is the join, `condition` what stands between ON and `end`. `select` is the query that it is part of.
 
@@ -73,16 +89,13 @@ def named_in(select: exp.Select, found: Mapping[int, FoundReference]) -> list[Na
 def dimension_joins(
     text: str,
     analysis: Analysis,
-    wanted: Collection[str],
+    wanted: Mapping[str, Kind],
     parts: Collection[int],
     columns: ColumnsAt,
-    problem: str,
-    whose: str,
 ) -> list[DimensionJoin]:
-    """Joins with the dimensions `wanted` (names in lower case), in order; `parts` are the places of tables with parts.
+    """Joins with the dimensions `wanted` (by name in lower case), in order; `parts` are the places of tables with parts.
 
-    Raises TranslationError where it is not plain which rows of a dimension count for which rows: with the code `problem`,
-    and `whose` to say what kind of dimension it is."""
+    Raises TranslationError where it is not plain which rows of a dimension count for which rows."""
     from sqlglot import exp
 
     assert analysis.tree is not None
@@ -93,7 +106,7 @@ def dimension_joins(
     tokens, made = Piece(text).tokens, list[DimensionJoin]()
 
     def refuse(table: FoundReference, what: str, hint: str) -> TranslationError:
-        return TranslationError(SqlProblem(table.start, problem, f"{table.table} is {whose}: {what}", hint))
+        return refused(wanted[table.table.lower()], table, what, hint)
 
     for select in sorted(analysis.tree.find_all(exp.Select), key=lambda each: place(each)[0]):
         there = named_in(select, references)

@@ -51,8 +51,10 @@ def with_state(view: CompiledView, relations: Relations, tables: Mapping[str, De
         raise BadState(f"{view.name} cannot keep {' and '.join(rule.join)}: {why}", _REMOVE, why.start) from None
     for each in found.joined:
         read = tables.get(each.reference.table.lower())
-        if isinstance(read, Dimension) and read.change == "forward":
-            message = f"{view.name} reads {read.name}, of which each part has the version of its own time"
+        if isinstance(read, Dimension) and (read.change == "forward" or read.valid_from is not None):
+            what = "of which each part has the version of its own time"
+            what = what if read.valid_from is None else "whose rows are valid for a time"
+            message = f"{view.name} reads {read.name}, {what}"
             raise BadState(message, _REMOVE, each.reference.start)
     table = replace(way.table, state=kept_join(way.table, made, name))
     helper = replace(

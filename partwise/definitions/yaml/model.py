@@ -391,6 +391,11 @@ class DimensionDocument(_Strict):
         description="What a new version counts for. `retroactive`: for everything, so all that reads it is computed again. "
         "`forward`: only for source parts that come to exist after it, and what is computed from them.",
     )
+    valid_from: str | None = Field(
+        None,
+        description="The column that says from when on a row is valid, until the next row of the same `key` is. Rows of other "
+        "tables are joined with what was valid at their time.",
+    )
     key: _Files | None = _Key
     max_removed: Share | None = _MaxRemoved
     checks: list[dict[str, Any]] = _Checks

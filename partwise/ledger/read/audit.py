@@ -11,6 +11,7 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.born import stored, versions
 from partwise.ledger.read.part_facts import LedgerParts
+from partwise.ledger.read.validity import changed_since
 from partwise.ledger.runs import due_rows, existing, repaint
 from partwise.ledger.schema import lost, part
 from partwise.ledger.write.due_painting import frozen_below
@@ -54,6 +55,12 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
         for item in view.initial if j == start else view.inputs:
             since = -1 if row is None else row[3] if item.table == view.name else row[2]
             if item.table == view.name and row is None:
+                continue
+            if item.table in graph.timed:
+                seq = changed_since(r, graph, item.table, view, start, j, since)
+                causes += (
+                    [(seq, Cause("input", item.table, Range(DIMENSION_PART, DIMENSION_PART)))] if seq > since else []
+                )
                 continue
             span = Range(DIMENSION_PART, DIMENSION_PART) if item.reference is None else item.reference.requires(j)
             lo = max(span.lo, start) if item.table == view.name else span.lo

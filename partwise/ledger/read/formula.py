@@ -14,9 +14,10 @@ from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.born import stored, versions
 from partwise.ledger.read.part_facts import LedgerParts
+from partwise.ledger.read.validity import changed_times, fed_by_times
 from partwise.ledger.runs import existing
 from partwise.ledger.write.due_painting import frozen_below
-from partwise.parts import FOREVER, Parts, Reference
+from partwise.parts import FOREVER, Parts, Range, Reference
 from partwise.plan.reach import EVERYTHING, first_part, inputs_exist, read_by
 from partwise.tables import DIMENSION_PART, Graph, Input, Table
 
@@ -49,14 +50,18 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
     later = built
     if built and built[0][0] == start:
         found += (
-            [start] if any(_stale_first(r, item, built[0]) for item in view.initial if item.table != view.name) else []
+            [start]
+            if any(_stale_first(r, i, built[0]) for i in view.initial if i.table not in (view.name, *graph.timed))
+            else []
         )
         later = built[1:]
     if later:
-        for item in dict.fromkeys(view.inputs):
+        for item in (i for i in dict.fromkeys(view.inputs) if i.table not in graph.timed):
             found += _stale(r, view, item, later, start)
     for name in (n for n in view.input_names if n in graph.forward):
         found += _repinned(r, view, name, looked, start)
+    for name in (n for n in view.input_names if n in graph.timed and built):
+        found += _of_other_times(r, graph, view, name, built, start)
     missing = inputs_exist(view, start, looked, LedgerParts(r)) - existing(r, view.name)
     return (Parts.of(*_runs(sorted(set(found)))) & looked) | (missing & looked)
 
@@ -78,6 +83,15 @@ def _repinned(r: Reading, view: Table, dimension: str, looked: Parts, start: int
         for j, as_of, born, at in rows
         if (first if j == start else later) and known.changed(stored(born, at), as_of) > as_of
     ]
+
+
+def _of_other_times(
+    r: Reading, graph: Graph, view: Table, dimension: str, built: Sequence[Row], start: int
+) -> Iterator[int]:
+    """Parts for whose times a dimension changed after they were computed."""
+    for change in changed_times(r, dimension, min(row[2] for row in built)):
+        touched = fed_by_times(graph, view, start, dimension, [Range(change.lo, change.hi)])
+        yield from (row[0] for row in built if row[2] < change.seq and row[0] in touched)
 
 
 def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:

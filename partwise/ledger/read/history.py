@@ -191,6 +191,8 @@ def _computed_from(snapshot: Snapshot, table: Table, row: Any, needs: tuple[Need
             now = _revisions(snapshot, need.table, need.needed, FOREVER)
         if need.table in snapshot.graph.forward:
             read = now = {}  # newer versions count for later parts; which one this part reads is told for itself
+        elif need.table in snapshot.graph.timed:
+            now = read  # what has changed since concerns other times, or the part is due
         stored = snapshot.r.on.execute(_VERSION, {"t": need.table, "s": seq}).scalar()
         changed = {p: number for p, number in now.items() if number != read.get(p)}
         yield ComputedFrom(need.table, need.needed, stored, read, changed)

@@ -19,7 +19,7 @@ from partwise.ledger.schema import lease, part, strategy
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import Busy
 from partwise.plan.model import parts_of_due
-from partwise.tables import Graph, Table, joined_apart
+from partwise.tables import Graph, Table, is_dated
 
 _ALL = select(strategy)
 _DROP = delete(strategy).where(strategy.c.view == bindparam("v"))
@@ -78,7 +78,7 @@ def tables_of(graph: Graph, view: str) -> dict[str, Table]:
 
 def _kept_for(graph: Graph, view: str) -> list[str]:
     """Those of them that depend on the strategy."""
-    return [name for name in tables_of(graph, view) if not joined_apart(view, name)]
+    return [name for name in tables_of(graph, view) if not is_dated(view, name)]
 
 
 def usual_rows(r: Reading, table: str) -> int | None:

@@ -17,6 +17,7 @@ from partwise.ledger.catalog import Catalog, Settled, settled
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.born import Born, borns, repinned_since, same_birth, stored, to_store, versions
 from partwise.ledger.read.part_facts import LedgerParts
+from partwise.ledger.read.validity import changed_since
 from partwise.ledger.records.files import Delivery, take_in
 from partwise.ledger.records.mixtures import lift, mark, to_text
 from partwise.ledger.records.refreshes import count_rows
@@ -40,11 +41,11 @@ from partwise.ledger.write.define import begin_anew
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, spread
 from partwise.ledger.write.rebuilding import become_whole, found_again, lost_parts, rebuilt_since
 from partwise.ledger.write.start_moves import move_on
-from partwise.parts import FOREVER, Parts
+from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.mixing import Read
 from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
-from partwise.tables import DIMENSION_PART, Table
+from partwise.tables import DIMENSION_PART, Graph, Table
 
 _OLD = select(part).where(part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b")))
 _LOST = select(lost).where(lost.c.table == bindparam("t"), lost.c.part.between(bindparam("a"), bindparam("b")))
@@ -132,6 +133,8 @@ class Entry:
     open: Mapping[int, Content] = field(default_factory=dict)  # source parts with rows that are not closed yet
     delivery: Delivery | None = None  # which files brought the rows of a source
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)  # inputs that were not up to date at the pin
+    #: Of a dimension whose rows are valid for a time: from when to when what is valid changed; None: not known.
+    times: tuple[Range, ...] | None = None
     base: int | None = None  # changes were merged into what this version holds; None: contents stand by themselves
 
     def follows(self, version: int) -> bool:
@@ -149,6 +152,7 @@ class Entry:
         raw["arrived"] = [[p, n] for p, n in self.arrived.items()]
         raw["open"] = [[p, c.rows, c.digest] for p, c in self.open.items()]
         raw["delivery"] = self.delivery.to_json() if self.delivery else None
+        raw["times"] = None if self.times is None else [list(time) for time in self.times]
         raw["mixed"] = [[p, [list(read) for read in reads]] for p, reads in self.mixed.items()]
         return raw
 
@@ -159,6 +163,7 @@ class Entry:
         fields["arrived"] = dict(raw["arrived"])
         fields["open"] = {p: Content(rows, digest) for p, rows, digest in raw["open"]}
         fields["delivery"] = Delivery.from_json(raw["delivery"]) if raw.get("delivery") else None
+        fields["times"] = None if raw.get("times") is None else tuple(Range(*time) for time in raw["times"])
         fields["mixed"] = {p: tuple((t, lo, hi) for t, lo, hi in reads) for p, reads in raw.get("mixed", ())}
         return cls(**fields)
 
@@ -228,7 +233,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
                 )
                 clear(w, table.name, created & Parts.of(*((row.lo, row.hi) for row in inputs)))
                 overtaken = [*overtaken, *created]
-            _look_again(w, table, entry.start, pin, overtaken)
+            _look_again(w, graph, table, entry.start, pin, overtaken)
         if w.on.execute(_FINGERPRINT, {"t": table.name}).scalar() != entry.fingerprint:
             paint(w, table.name, computed, Cause("definition"))
         mark(w, table.name, computed, entry.mixed, pin)
@@ -243,7 +248,7 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
         touched = changed | reborn
         arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
         count_rows(w, graph, table.name, arrived)
-    spread(w, graph, table.name, touched, skip=computed)
+    spread(w, graph, table.name, touched, skip=computed, times=entry.times)
     if began:
         look_at_readers(w, graph, table.name)
     lift(w, graph, table.name)
@@ -418,7 +423,7 @@ def _settle(w: Writing, view: Table, start: int) -> None:
     paint(w, view.name, wanted - already, Cause("start"))
 
 
-def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[int]) -> None:
+def _look_again(w: Writing, graph: Graph, view: Table, start: int, pin: int, parts: Iterable[int]) -> None:
     """Paint those of `parts` whose inputs changed after the pin, though nobody painted them then."""
     for j in parts:
         for item in view.initial if j == start else view.inputs:
@@ -427,6 +432,11 @@ def _look_again(w: Writing, view: Table, start: int, pin: int, parts: Iterable[i
             if item.reference is None and repinned_since(w, item.table, view.name, j, pin):
                 paint(w, view.name, Parts.single(j), Cause("repin", item.table))
                 break
+            if item.table in graph.timed:
+                if changed_since(w, graph, item.table, view, start, j, pin) > pin:
+                    paint(w, view.name, Parts.single(j), Cause("input", item.table))
+                    break
+                continue
             lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(j)
             span = {"t": item.table, "a": lo, "b": hi}
             newest = [n for query in (_NEWEST, _NEWEST_LOST) if (n := w.on.execute(query, span).scalar()) is not None]

@@ -6,13 +6,16 @@ propagation stops by itself where content stays the same.
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, update
+from collections.abc import Collection
+
+from sqlalchemy import bindparam, insert, update
 
 from partwise.ledger.catalog import Settled, settled
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.part_facts import LedgerParts
+from partwise.ledger.read.validity import ALWAYS, fed_by_times
 from partwise.ledger.runs import clear, due_rows, existing, paint
-from partwise.ledger.schema import catalog
+from partwise.ledger.schema import catalog, validity_change
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, fed, fed_self, first_part, inputs_exist
@@ -23,24 +26,45 @@ _FROZEN = (
 )
 
 
-def spread(w: Writing, graph: Graph, table: str, changed: Parts, skip: Parts = Parts()) -> None:
-    """Paint what `changed` parts of `table` feed. `skip`: its own parts that read the change already."""
+def spread(
+    w: Writing,
+    graph: Graph,
+    table: str,
+    changed: Parts,
+    skip: Parts = Parts(),
+    times: Collection[Range] | None = None,
+) -> None:
+    """Paint what `changed` parts of `table` feed. `skip`: its own parts that read the change already. `times`: of a
+    dimension whose rows are valid for a time those of the change, where they are known."""
     if not changed:
         return
     cause = Cause("input", table, Range(changed.first, changed.last))
+    if table in graph.timed:
+        times = Parts.of(*([ALWAYS] if times is None else times)).ranges
+        rows = [{"table": table, "seq": w.seq, "lo": time.lo, "hi": time.hi} for time in times]
+        if rows:
+            w.on.execute(insert(validity_change), rows)
     for name in graph.consumers.get(table, ()):
-        _spread_to(w, graph[name], table, changed, cause)
+        _spread_to(w, graph, graph[name], table, changed, cause, times if table in graph.timed else None)
     if table in graph.tables and graph[table].self_references:
         _spread_self(w, graph[table], changed, skip, cause)
 
 
-def _spread_to(w: Writing, view: Table, table: str, changed: Parts, cause: Cause) -> None:
+def _spread_to(
+    w: Writing,
+    graph: Graph,
+    view: Table,
+    table: str,
+    changed: Parts,
+    cause: Cause,
+    times: Collection[Range] | None,
+) -> None:
     now, facts = settled(w, view.name), LedgerParts(w)
     start = now.start if now.start is not None else first_part(view, facts)
     if start is None:
         clear(w, view.name, EVERYTHING)  # an input that has just appeared may rule out where it would have begun
         return
-    touched = fed(view, start, table, changed)
+    touched = fed(view, start, table, changed) if times is None else fed_by_times(graph, view, start, table, times)
     if now.start is None:
         _repaint_unsettled(w, view, start, touched, cause)
         return
