@@ -164,6 +164,7 @@ class _Compiling:
         else:
             types = dict(made.types) if made is not None else {}
         self.results[name] = ResultColumns(columns, types)
+        self.catalog.types[name] = types
         if (said := updates_problem(view, self.tables)) is not None and name not in self.reading.broken():
             at = entry.node.get("updates") or entry.node
             self.reading.problems.append(entry.report(at, "updates-class", *said))

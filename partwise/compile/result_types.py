@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from partwise.definitions.definitions import Definition, View
+from partwise.definitions.names import STORED
 from partwise.sql.references import Analysis
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-#: Columns that every table with parts has.
-_STORED = {"part": "bigint", "part_timestamp": "timestamp"}
 Types = Mapping[str, str | None]
 _Of = TypeVar("_Of")
 _Made = TypeVar("_Made")
@@ -70,7 +69,7 @@ def result_types(
             if tree is None:
                 return {}
             # What reads itself keeps its types if it gives those of its first part again.
-            types = _of_query(tree, ChainMap({view.name.lower(): {**(found or {}), **_STORED}}, known))  # type: ignore[arg-type]
+            types = _of_query(tree, ChainMap({view.name.lower(): {**(found or {}), **STORED}}, known))  # type: ignore[arg-type]
             now = {name: kind for name, kind in types.items() if kind is not None}
             found = now if found is None else dict(found.items() & now.items())
         return found or {}
@@ -81,8 +80,8 @@ def result_types(
 def _columns(name: str, table: Definition, results: Results) -> Types:
     if isinstance(table, View):
         found = results.get(name, ResultColumns())
-        return {**found.types, **_STORED} if found.names is not None else {}
-    return {name.lower(): kind for name, kind in table.columns.items()} | _STORED
+        return {**found.types, **STORED} if found.names is not None else {}
+    return {name.lower(): kind for name, kind in table.columns.items()} | STORED
 
 
 def _of_query(tree: exp.Expr, tables: Mapping[str, Types]) -> Types:

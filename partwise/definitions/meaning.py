@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from partwise.definitions.across import across
@@ -11,22 +11,22 @@ from partwise.definitions.build import Built
 from partwise.definitions.build_checks import check_columns
 from partwise.definitions.definitions import Definition, Dimension, Statement, View, inputs_of
 from partwise.definitions.lengths import misfit, same_time, shifted
-from partwise.definitions.names import reserved
+from partwise.definitions.names import STORED, reserved
 from partwise.definitions.problems import Problem, Severity, list_of
-from partwise.definitions.refused_sql import refused
+from partwise.definitions.refused_sql import refused, without_pattern
 from partwise.definitions.yaml.places import Place
 from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
+from partwise.parts.length import ALL_TIME
 from partwise.spelling import did_you_mean
 from partwise.sql.columns import Output, outputs, unknown
-from partwise.sql.determinism import depends_on_order, not_repeatable, untyped
+from partwise.sql.determinism import depends_on_order, not_repeatable
 from partwise.sql.parse import SqlProblem
-from partwise.sql.references import Analysis, FoundReference
+from partwise.sql.references import Analysis, FoundReference, FoundReferences, analyse
 from partwise.sql.tables import tables_read
+from partwise.sql.types.unstorable import bad_decimals, unstorable
 from partwise.tables import Cycle, Graph, Input, Table
 
-#: Seconds between the first and the last time that tables can hold.
-_ALL_TIME = 9999 * 366 * 86400
 #: What Delta takes in no name of a column.
 _NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 
@@ -50,8 +50,9 @@ class KnownNames:
 
     tables: Mapping[str, Definition]
     broken: frozenset[str]
-    #: Columns of results, filled in dependency order.
+    #: Columns of results, and their types as far as they are certain, filled in dependency order.
     columns: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    types: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         return [definition.name for definition in self.tables.values()]
@@ -61,6 +62,19 @@ class KnownNames:
         if name in self.broken or found is None:
             return None
         return self.columns.get(name) if isinstance(found, View) else tuple(found.columns) or None
+
+    def types_of(self, name: str) -> Mapping[str, str | None]:
+        """Types of columns by lower-case name."""
+        found = self.tables.get(name)
+        if name in self.broken or found is None:
+            return {}
+        own = self.types.get(name, {}) if isinstance(found, View) else found.columns
+        return {column.lower(): kind for column, kind in own.items()} | STORED
+
+    def types_read(self, found: FoundReferences) -> Mapping[str, Mapping[str, str | None]]:
+        """Of the tables that a query reads."""
+        names = {item.table.lower() for item in found.tables}
+        return {name: self.types_of(name) for name in names}
 
 
 def problems_of(entry: Document, catalog: KnownNames) -> list[Problem]:
@@ -86,6 +100,7 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
         yield from (tell.problem(p) for p in statement.found.problems)
         yield from (tell.problem(p) for p in not_repeatable(analysis.tokens))
         yield from (tell.problem(p) for p in refused(statement.text, analysis.tokens))
+        yield from (tell.problem(p) for p in bad_decimals(analysis.tokens))
         for found in statement.found.tables:
             yield from _table(found, view, key, catalog, tell, "part" not in entry.built.without)
         yield from _forward_range(statement, view, catalog, tell)
@@ -93,8 +108,9 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
             yield from (tell.problem(p) for p in unknown(analysis.tree, catalog.columns_of))
             yield from (tell.problem(p) for p in depends_on_order(analysis.tree))
             yield from _result(outputs(analysis.tree, catalog.columns_of) or (), tell)
-            yield from (tell.problem(p) for p in untyped(analysis.tree))
+            yield from (tell.problem(p) for p in unstorable(analysis.tree, catalog.types_read(statement.found)))
     yield from _initialize(view, catalog, entry)
+    yield from _query(view, catalog)
     written = entry.node.get("checks")
     for where in written.items if written is not None else ():
         # Checks that are wrong in themselves are not among those of the view.
@@ -102,6 +118,30 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
         for check in (c for c in view.checks if c.place in places):
             columns = catalog.columns.get(view.name.lower())
             yield from check_columns(check.name, dict(check.arguments), where, entry.report, columns)
+
+
+def _query(view: View, catalog: KnownNames) -> Iterator[Problem]:
+    """What Spark or Delta would refuse in a query with PATTERN or WINDOW: the translator reads the rest of it."""
+    if view.query is None:
+        return
+    text = without_pattern(view.query.text)
+    analysis = analyse(text)
+    found = [*refused(text, analysis.tokens), *bad_decimals(analysis.tokens)]
+    if analysis.tree is not None:
+        found += unstorable(analysis.tree, catalog.types_read(analysis.found))
+        found += bad_names(outputs(analysis.tree, catalog.columns_of) or ())
+    for p in found:
+        at = view.query.at(p.start)
+        yield Problem(at.file, at.line, at.column, p.code, p.message, p.hint, "error", view.name)
+
+
+def bad_names(columns: Iterable[Output]) -> Iterator[SqlProblem]:
+    """Names that Delta takes for no column."""
+    for column in columns:
+        if column.name is not None and (_NOT_IN_NAMES.search(column.name) or not column.name.strip()):
+            shown = column.name.replace("\n", " ")
+            message = f"`{shown}` cannot be the name of a column: Delta takes no blanks and none of ,;{{}}()= in it"
+            yield SqlProblem(column.start, "bad-name", message, "use letters, digits and underscores", end=column.end)
 
 
 def _rolling(entry: Document, view: View) -> Iterator[Problem]:
@@ -175,7 +215,7 @@ def _table(
     if found.reference is None or not length_known or (name in catalog.broken and not itself):
         return
     furthest = max(abs(found.reference.lo.plus), abs(found.reference.hi.plus))
-    if furthest * other.part > _ALL_TIME:
+    if furthest * other.part > ALL_TIME:
         message = f"{found.table}[{found.brackets.strip()}] lies further away than any time that can be written"
         yield tell(found.start, "bad-time", message, "times lie between the years 1 and 9999")
         return
@@ -246,6 +286,7 @@ def _no_parts(view: View, catalog: KnownNames) -> Iterator[Problem]:
 
 
 def _result(columns: tuple[Output, ...], tell: Teller) -> Iterator[Problem]:
+    yield from (tell.problem(p) for p in bad_names(columns))
     seen: set[str] = set()
     twice: dict[int, list[str]] = {}
     for at, column in enumerate(columns, start=1):
@@ -254,10 +295,6 @@ def _result(columns: tuple[Output, ...], tell: Teller) -> Iterator[Problem]:
             yield tell(column.start, "unnamed-column", message, "add AS and a name behind it")
             continue
         name = column.name.lower()
-        if _NOT_IN_NAMES.search(name) or not name.strip():
-            shown = column.name.replace("\n", " ")
-            message = f"`{shown}` cannot be the name of a column: Delta takes no blanks and none of ,;{{}}()= in it"
-            yield tell(column.start, "bad-name", message, "use letters, digits and underscores")
         if reserved(name):
             hint = "call it something else; Partwise adds part and part_timestamp itself"
             yield tell(column.start, "reserved-name", f"the column name {column.name} is used by Partwise itself", hint)

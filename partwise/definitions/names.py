@@ -7,6 +7,8 @@ import re
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Stored with every table; `_file` says which file a row of a source came from.
 RESERVED = frozenset({"part", "part_timestamp", "_file"})
+#: Columns that every table with parts has, and their types.
+STORED = {"part": "bigint", "part_timestamp": "timestamp"}
 #: DAGs of Partwise's own: in Airflow a table of this name would lose its DAG to one of them, or they theirs.
 DAGS = frozenset({"partwise_backfill", "partwise_reconcile", "partwise_upkeep"})
 
@@ -53,6 +55,25 @@ SQL_WORDS = frozenset(
         "current_date",
         "describe",
         "fetch",
+        "any",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "glob",
+        "grant",
+        "ilike",
+        "into",
+        "localtimestamp",
+        "notnull",
+        "partitioned_by",
+        "regexp",
+        "returning",
+        "revoke",
+        "rlike",
+        "rollback",
+        "serdeproperties",
+        "uncache",
+        "xor",
     ]
 )
 

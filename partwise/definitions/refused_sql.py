@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from partwise.sql.parse import SqlProblem
+from partwise.sql.parse import SqlProblem, tokenise
 
 if TYPE_CHECKING:
     from partwise.sql.tokens import Token
@@ -21,6 +22,8 @@ _NO_CALL = frozenset(["DOT", "ALIAS", "WITH", "VAR", "R_PAREN", "R_BRACKET", "ID
 _SYNTAX = frozenset(["cast", "try_cast", "extract", "position", "substring", "trim", "overlay", "timestampadd",
                      "timestampdiff", "dateadd", "datediff", "date_diff", "date_add", "within", "over", "filter",
                      "table", "unnest", "values", "named_struct"])  # fmt: skip
+#: Partwise's own, which the translator reads.
+_OURS = frozenset(["frequent", "prev"])
 
 
 @cache
@@ -36,6 +39,16 @@ def refused(sql: str, tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
     yield from _variables(sql, tokens)
     yield from _parameters(tokens)
     yield from _unknown_functions(tokens)
+
+
+def without_pattern(text: str) -> str:
+    """The text with `PATTERN [...]` blanked out: the rest is a query that a parser of SQL can read."""
+    tokens = tokenise(text).tokens
+    for at, (word, opening) in enumerate(pairwise(tokens)):
+        if word.text.upper() == "PATTERN" and opening.token_type.name == "L_BRACKET":
+            end = next((t.end for t in tokens[at:] if t.token_type.name == "R_BRACKET"), opening.end)
+            return text[: word.start] + " " * (end + 1 - word.start) + text[end + 1 :]
+    return text
 
 
 def _variables(sql: str, tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
@@ -62,6 +75,10 @@ def _parameters(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
         if mark.token_type.name == "COLON" and glued and before not in ("VAR", "IDENTIFIER", "R_BRACKET", "R_PAREN"):
             message = f":{name.text} is a parameter, and nothing gives it a value"
             yield SqlProblem(mark.start, "sql-syntax", message, "write the value itself", end=name.end + 1)
+    for token in tokens:
+        if token.token_type.name == "PLACEHOLDER":
+            message = "? is a parameter, and nothing gives it a value"
+            yield SqlProblem(token.start, "sql-syntax", message, "write the value itself", end=token.end + 1)
 
 
 def _unknown_functions(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
@@ -70,10 +87,13 @@ def _unknown_functions(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
         return
     for at in range(len(tokens) - 1):
         token, name = tokens[at], tokens[at].text.lower()
-        if token.token_type.name != "VAR" or tokens[at + 1].token_type.name != "L_PAREN":
+        if token.token_type.name not in ("VAR", "IDENTIFIER") or tokens[at + 1].token_type.name != "L_PAREN":
             continue
         before = tokens[at - 1].token_type.name if at else ""
-        if before in _NO_CALL or name in known or name in _SYNTAX or _names_columns(tokens, at + 1):
+        if before == "DOT" and at > 1:
+            yield from _qualified(tokens, at)
+            continue
+        if before in _NO_CALL or name in known | _SYNTAX | _OURS or _names_columns(tokens, at + 1):
             continue
         yield SqlProblem(
             token.start,
@@ -82,6 +102,14 @@ def _unknown_functions(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
             _like(name, known),
             end=token.end + 1,
         )
+
+
+def _qualified(tokens: tuple[Token, ...], at: int) -> Iterator[SqlProblem]:
+    """`db.f(x)`: a function that somebody created in a catalog, which a definition does not bring along."""
+    first, name = tokens[at - 2], tokens[at]
+    if first.text.lower() != "builtin":
+        message = f"{first.text}.{name.text} is a function of a catalog, and there is none here"
+        yield SqlProblem(first.start, "unknown-function", message, "use Spark's built-in functions", end=name.end + 1)
 
 
 def _names_columns(tokens: tuple[Token, ...], opening: int) -> bool:

@@ -10,6 +10,8 @@ from partwise.parts.ranges import Range
 MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 604800
 _UNITS = {"second": 1, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": WEEK}
 _FARTHEST = 10**17  # seconds
+#: Between the first and the last time that can be written.
+ALL_TIME = 9999 * 366 * DAY
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"\s*(\d{1,18})\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)[:-](\d\d)(?:[:-](\d\d))?(?:Z|\+00:00)?)?", re.IGNORECASE)
@@ -31,6 +33,8 @@ def seconds(value: object) -> int:
         raise BadTime(f"'{value}' is not a length of time; write for example '5 minutes', '1 day' or 300")
     if found < 1:
         raise BadTime(f"'{value}' is not a length of time: it must be at least 1 second")
+    if found > ALL_TIME:
+        raise BadTime(f"'{value}' is longer than all time that can be written, from the year 1 to the year 9999")
     return found
 
 

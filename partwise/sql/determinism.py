@@ -89,11 +89,20 @@ def depends_on_order(tree: exp.Expr) -> Iterator[SqlProblem]:
             hint = "MIN and MAX always give the same value"
             yield _warning(call, f"{name} depends on the order of the rows, which may differ each time", hint)
 
-    for call in tree.find_all(exp.ArrayAgg, exp.Mode):
+    for call in tree.find_all(exp.ArrayAgg, exp.ArrayUniqueAgg, exp.GroupConcat, exp.Mode):
         if not _ordered(call):
-            name = "MODE" if isinstance(call, exp.Mode) else "COLLECT_LIST"
-            hint = "break ties yourself" if name == "MODE" else "SORT_ARRAY around it gives the same list each time"
+            name, hint = _UNORDERED[type(call).__name__]
             yield _warning(call, f"{name} depends on the order of the rows, which may differ each time", hint)
+
+
+_SORT = "SORT_ARRAY around it gives the same list each time"
+#: What collects in the order of the rows, or takes the first of several, and how to say which.
+_UNORDERED = {
+    "ArrayAgg": ("COLLECT_LIST", _SORT),
+    "ArrayUniqueAgg": ("COLLECT_SET", _SORT),
+    "GroupConcat": ("LISTAGG", "WITHIN GROUP (ORDER BY ...) behind it gives the same text each time"),
+    "Mode": ("MODE", "MODE(x, true) takes the lowest of those that are as frequent"),
+}
 
 
 def _ordered(call: exp.Expr) -> bool:
@@ -101,6 +110,8 @@ def _ordered(call: exp.Expr) -> bool:
     from sqlglot import exp
 
     if call.find(exp.Order) is not None or isinstance(call.parent, exp.WithinGroup | exp.Window):
+        return True
+    if isinstance(call, exp.Mode) and call.args.get("deterministic") is not None:
         return True
     node: exp.Expr | None = call.parent
     while isinstance(node, exp.Func | exp.Filter | exp.Paren | exp.Distinct):
@@ -113,27 +124,6 @@ def _ordered(call: exp.Expr) -> bool:
 
 #: Around a list these make its order count no more.
 _ORDERLESS = frozenset(["sort_array", "array_sort", "size", "cardinality", "array_size", "array_max", "array_min"])
-
-
-def untyped(tree: exp.Expr) -> Iterator[SqlProblem]:
-    """Columns of the result that no table can hold: NULL without a type, and intervals."""
-    from sqlglot import exp
-
-    for query in [tree] if isinstance(tree, exp.Select) else []:
-        for item in query.expressions:
-            value = item.this if isinstance(item, exp.Alias) else item
-            start, end = place(item)
-            name = f" {item.alias}" if isinstance(item, exp.Alias) else ""
-            if isinstance(value, exp.Null):
-                hint = f"say which: CAST(NULL AS string) AS{name or ' name'}"
-                yield SqlProblem(start, "bad-type", f"the column{name} is NULL, which has no type", hint, end=end)
-            elif isinstance(value, exp.Interval) or (
-                isinstance(value, exp.Cast) and "interval" in value.to.sql().lower()
-            ):
-                hint = "store the seconds as a number, for example unix_timestamp(b) - unix_timestamp(a)"
-                yield SqlProblem(
-                    start, "bad-type", f"the column{name} is an interval, which Delta cannot store", hint, end=end
-                )
 
 
 def _warning(node: exp.Expr, message: str, hint: str) -> SqlProblem:

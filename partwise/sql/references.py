@@ -112,8 +112,8 @@ def splice(
 
 
 def _own_name(table: FoundReference) -> str:
-    name = table.table.rpartition(".")[2]
-    return name if name.isidentifier() and name.isascii() and "`" not in table.written else f"`{name}`"
+    """In quotes: Spark takes some of its words, such as ANTI, for the name of a table but for no alias of one."""
+    return f"`{table.table.rpartition('.')[2]}`"
 
 
 def analyse(sql: str, index: str = "j") -> Analysis:
