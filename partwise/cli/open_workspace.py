@@ -11,15 +11,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from partwise.cli.stop import Stop, wrong_use
+from partwise.cli.views.show import plural
 from partwise.parts import BadTime, Range, parse_moment, parse_part, parse_range, seconds
 from partwise.spelling import did_you_mean
 from partwise.workspace import BadSetting, NoWorkspace, Workspace, not_to_retire, open_workspace
 
 if TYPE_CHECKING:
     from partwise.compile.program import Program
+    from partwise.definitions.problems import Problem
     from partwise.ledger.ledger import Ledger
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Graph, Table
@@ -51,19 +53,43 @@ def workspace_with(path: Path, given: str | None) -> Workspace | None:
     return None
 
 
+#: Problems that commands other than `validate` list.
+_PROBLEMS = 10
+
+
 def definitions_of(workspace: Workspace, quiet: bool = False) -> Program:
-    """The definitions; problems are counted on stderr, and what is fine goes on."""
+    """The definitions; problems are listed on stderr, and what is fine goes on."""
     found = workspace.load()
     folder = workspace.definitions_folder
     if not folder.exists():
         raise Stop(f"There are no definitions: {folder} does not exist. `partwise init DIR` makes an example.")
-    errors = [problem for problem in found.problems if problem.severity == "error"]
-    if not found.tables and not errors:
+    if not found.tables and not errors_of(found):
         raise Stop(f"There are no definitions in {folder}. `partwise init DIR` makes an example.")
-    if errors and not quiet:
-        many = f"{len(errors)} problems" if len(errors) > 1 else "a problem"
-        print(f"partwise: {many} in the definitions, first {errors[0]} (see `partwise validate`)", file=sys.stderr)
+    if not quiet:
+        tell_problems(found)
     return found
+
+
+def errors_of(definitions: Program) -> list[Problem]:
+    return [problem for problem in definitions.problems if problem.severity == "error"]
+
+
+def tell_problems(definitions: Program) -> None:
+    """Each error with its place, and the tables that are left out because of them."""
+    errors = errors_of(definitions)
+    if not errors:
+        return
+    left_out = sorted(definitions.tables.keys() - definitions.usable.keys())
+    without = f"; left out: {', '.join(left_out)}" if left_out else ""
+    print(f"partwise: {plural(len(errors), 'problem')} in the definitions{without}", file=sys.stderr)
+    for problem in errors[:_PROBLEMS]:
+        print(f"  {problem}", file=sys.stderr)
+    more = f", and the other {len(errors) - _PROBLEMS}" if len(errors) > _PROBLEMS else ""
+    print(f"  `partwise validate` shows hints{more}", file=sys.stderr)
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    return {key: getattr(problem, key) for key in ("file", "line", "column", "code", "message", "hint", "severity")}
 
 
 @contextmanager

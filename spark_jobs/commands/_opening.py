@@ -39,11 +39,12 @@ def engine_of(given: str | None, names: Iterable[str] | None = None, *kinds: str
 
 @contextmanager
 def opened(
-    given: str | None, names: Iterable[str] | None = None, *kinds: str
+    given: str | None, names: Iterable[str] | None = None, *kinds: str, quiet: bool = False
 ) -> Iterator[tuple[Ledger, Program, Workspace]]:
-    """What an engine is made of, for commands that look first whether there is anything to do."""
+    """What an engine is made of, for commands that look first whether there is anything to do. A `quiet` one tells
+    the problems of definitions itself."""
     workspace = workspace_of(given)
-    definitions = definitions_of(workspace)
+    definitions = definitions_of(workspace, quiet)
     with ledger_of(workspace, time.time()) as ledger:
         definitions = workspace.take_over(ledger, definitions, time.time())
         for name in names or ():

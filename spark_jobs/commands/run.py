@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partwise.cli.open_workspace import errors_of, problem_json, tell_problems
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.running import Live
@@ -23,6 +24,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from partwise.compile.program import Program
     from partwise.ledger.ledger import Ledger
     from partwise.workspace import Workspace
     from spark_jobs.engine import Engine
@@ -54,8 +56,8 @@ def command(
     """Load new files, then compute everything that is ready, until nothing is.
 
     With views: only these and what they are computed from. With --json: one object a step, and on standard error
-    one for each source that refused files, quarantined rows or has a message. Exit code 1: something failed, was
-    refused, or was given up for now.
+    one for each problem of a definition and each source that refused files, quarantined rows or has a message. Exit
+    code 1: something failed, was refused or was given up for now, or a definition has a problem; what is sound runs.
 
     \b
     Example:
@@ -69,8 +71,10 @@ def command(
     pause = _seconds(watch)
     with stopping() as stop:
         session: SparkSession | None = None
+        told: list[str] = []
         while True:
-            bad, session = _once(workspace, views, json, now, no_ingest, accept, stop, session, quiet=pause is not None)
+            quiet = pause is not None
+            bad, session = _once(workspace, views, json, now, no_ingest, accept, stop, session, quiet, told)
             if pause is None or stop.wait(pause):
                 break
             accept = None
@@ -102,31 +106,36 @@ def _once(
     stop: threading.Event,
     session: SparkSession | None,
     quiet: bool,
+    told: list[str],
 ) -> tuple[int, SparkSession | None]:
     """Load and compute until nothing is left. Returns how much went wrong, and the session if there is one.
 
-    Definitions are read again each time, so that who watches sees them change; the session stays.
+    Definitions are read again each time, so that who watches sees them change; the session stays. Their problems are
+    told when they are others than those `told` before.
     """
     from spark_jobs.commands._opening import make_engine, opened
     from spark_jobs.in_process import nothing_to_do, wanted
 
-    with opened(workspace, views, "view") as (ledger, definitions, where):
+    with opened(workspace, views, "view", quiet=True) as (ledger, definitions, where):
         only = wanted(definitions, views)
-        failed = _tell_damage(ledger, where, only, json)
+        wrong = _tell_problems(definitions, json, told)
+        # Views that are asked for by name are sound, and so is all that they read.
+        failed = _tell_damage(ledger, where, only, json) + (wrong if only is None else 0)
         if accept is None and not now and nothing_to_do(ledger, definitions, where, only, no_ingest):
             if not json and not quiet:
-                _conclude(ledger, only, 0, 0)
+                _conclude(ledger, only, 0, 0, wrong)
             return failed, session
         from spark_jobs.run import run
 
         engine = make_engine(ledger, definitions, where, session, alone=quiet)
         live = Live(lambda: engine.definitions.graph())
-        engine.progress = live.draw
+        engine.progress, engine.loading = live.draw, live.load
         if accept is not None:
             _accept(engine, *accept, json)
-        steps = given_up = 0
+        steps = given_up = refused = 0
         if not no_ingest:
-            failed += _ingest(engine, where, only, json, stop)
+            bad, refused = _ingest(engine, where, only, json, stop, live)
+            failed += bad
         if now:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
@@ -139,18 +148,36 @@ def _once(
             # Whoever reads this from a pipe wants each step when it is done, not all of them at the end.
             print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
         if not json and not quiet:
-            _conclude(ledger, only, steps, given_up)
+            _conclude(ledger, only, steps, given_up, wrong, refused)
         return failed + given_up, engine.spark
 
 
-def _conclude(ledger: Ledger, only: Collection[str] | None, steps: int, given_up: int) -> None:
+def _tell_problems(definitions: Program, json: bool, told: list[str]) -> int:
+    """How many errors definitions have. What is sound runs, but nobody should take the rest for up to date."""
+    errors = errors_of(definitions)
+    if (texts := [str(problem) for problem in errors]) != told:
+        told[:] = texts
+        if json:
+            for problem in errors:
+                print(jsons.dumps({"problem": problem_json(problem)}), file=sys.stderr, flush=True)
+        else:
+            tell_problems(definitions)
+    return len(errors)
+
+
+def _conclude(
+    ledger: Ledger, only: Collection[str] | None, steps: int, given_up: int, wrong: int, refused: int = 0
+) -> None:
     """How much was done; what failed, now or before, is still there."""
     from partwise.ledger.read.reports import failed_counts
 
     with ledger.database.reading() as r:
         left = {name: n for name, n in failed_counts(r).items() if only is None or name in only}
     nothing = "Nothing done." if given_up else "Nothing to do now." if left else "Nothing to do."
-    say(f"{plural(steps, 'step')} done." if steps else nothing)
+    but = f" Definitions have {plural(wrong, 'problem')}, see above." if wrong else ""
+    but += f" Not loaded, see above: {plural(refused, 'file')}." if refused else ""
+    done = f"{plural(steps, 'step')} done." if steps else nothing
+    say(done + but, "red" if but else "")
     for name, count in left.items():
         say(f"{name}: {plural(count, 'part')} failed; `partwise status {name}` and `partwise why` show more.", "red")
 
@@ -177,26 +204,28 @@ def _accept(engine: Engine, name: str, part: str, json: bool) -> None:
         say(f"  {table.name}{spans} is accepted by {who}, as it failed its checks.", "yellow")
 
 
-def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.Event) -> int:
-    """How many files were refused, and how many parts and files are held back since."""
+def _ingest(engine: Engine, where: Any, only: Any, json: bool, stop: threading.Event, live: Live) -> tuple[int, int]:
+    """How many files were refused, and parts and files held back since; and how many of these are files."""
     from spark_jobs.commands.ingest import show as show_loaded
     from spark_jobs.commands.ingest import to_json
     from spark_jobs.ingest.api import each
     from spark_jobs.run import PATIENCE
 
     fed = [n for n in engine.definitions.usable if engine.definitions.graph()[n].kind != "view"]
-    bad = 0
+    bad = files = 0
     for loaded in each(
         engine, where, [name for name in fed if only is None or name in only], stop=stop.is_set, patience=PATIENCE
     ):
+        live.clear()
         bad += len(loaded.failed) + len(loaded.held) + len(loaded.refused)
+        files += len(loaded.held) + sum(bool(file) for file, _ in loaded.refused)
         matters = loaded.refused or loaded.quarantined or loaded.notes or loaded.failed or loaded.held or loaded.warned
         if json and matters:
             # Standard output has steps and nothing else.
             print(jsons.dumps(to_json(engine, loaded)), file=sys.stderr, flush=True)
         elif not json and (matters or loaded.files or loaded.closed or loaded.changed):
             show_loaded(engine, loaded)
-    return bad
+    return bad, files
 
 
 def tell_trouble(outcome: Outcome, json: bool) -> int:

@@ -404,7 +404,10 @@ def test_one_broken_file_does_not_stop_the_others(run: Run, built: Path) -> None
     file.write_text("view: [")
     found = run("plan", "--json")
     assert found.json["definitions"]["retired"] == []
-    assert "a problem in the definitions" in found.err
+    assert "1 problem in the definitions" in found.err
+    assert "total_loss.yaml:1:" in found.err
+    assert [p["code"] for p in found.json["problems"]] == ["yaml-syntax"]
+    assert [p["code"] for p in run("status", "--json").json["problems"]] == ["yaml-syntax"]
     assert run("status", "total_loss", "--json").json["parts"]  # as the ledger knows it
 
 

@@ -31,11 +31,11 @@ def read_only(loaded: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "command",
     ["status", "status measurements", "plan", f"why measurements {DAY}10:05", "quarantine", "changes measurements --since 2026-01-01",
-     "explain high_loss"],
+     "explain high_loss", "audit", "now", "now --json", "helpers", "checks", "validate", "status --running", "query SELECT+1+AS+x"],
 )  # fmt: skip
 def test_looking_works_on_a_read_only_mount(run: Run, read_only: Path, command: str) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in read_only.iterdir()}
-    done = run(*command.split())
+    done = run(*(word.replace("+", " ") for word in command.split()))
     assert done.code == 0, done.err
     assert {path.name: path.stat().st_mtime_ns for path in read_only.iterdir()} == before
 

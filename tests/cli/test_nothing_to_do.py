@@ -1,5 +1,6 @@
 """A run that finds nothing to do costs no more than a look: no JVM, nothing of Spark imported."""
 
+import json
 import os
 import subprocess
 import sys
@@ -62,6 +63,28 @@ def test_nothing_of_spark_is_imported(folder: Path, cache: Path, words: str) -> 
     assert "ENDED 0" in said
     assert not imported & {"pyspark", "py4j", "pandas"}  # delta-rs: these sources have never got a row
     assert ("Nothing to do." in said) != ("--json" in words)
+
+
+def test_problems_of_definitions_are_told_and_what_is_sound_runs(folder: Path, cache: Path) -> None:
+    (folder / "view_defs" / "more.yaml").write_text("view: bad\npart: 1 minute\nupdate: SELECT colour FROM sales[j]\n")
+    said, imported = partwise(folder, cache, "run")
+    assert "ENDED 1" in said
+    assert "Nothing to do. Definitions have 1 problem, see above." in said
+    assert "1 problem in the definitions; left out: bad" in said
+    assert "view_defs/more.yaml:3:16: unknown-column: none of the tables has a column colour" in said
+    assert not imported & {"pyspark", "py4j"}
+    said, _ = partwise(folder, cache, "run", "--json")
+    assert "ENDED 1" in said
+    found = [json.loads(line)["problem"] for line in said.splitlines() if line.startswith('{"problem"')]
+    assert [(p["file"], p["line"], p["column"], p["code"]) for p in found] == [
+        ("view_defs/more.yaml", 3, 16, "unknown-column")
+    ]
+    said, _ = partwise(folder, cache, "run", "sold")  # it is sound, and so is all that it reads
+    assert "ENDED 0" in said
+    assert "more.yaml:3:16" in said
+    said, _ = partwise(folder, cache, "ingest")
+    assert "ENDED 1" in said
+    assert "more.yaml:3:16" in said
 
 
 def test_a_file_that_cannot_be_taken_is_told_each_time_without_java(folder: Path, cache: Path) -> None:

@@ -48,7 +48,7 @@ def command(
     after = None if since is None else moment_of(since, now)
     if not where.has_ledger():
         raise Stop("There is no ledger yet: no run has made one. `partwise run` starts.")
-    with ledger_of(where, now) as ledger, ledger.database.reading() as r:
+    with ledger_of(where, now, looking=True) as ledger, ledger.database.reading() as r:
         graph = ledger.graph_at(r)
         only = None if view is None else (table_of(graph, definitions, view).name,)
         found = audit_report(r, graph, only, after)

@@ -31,7 +31,8 @@ def command(
 
     Afterwards files that neither the tables as they are nor a promised as-of read (setting `history`) needs are
     removed. Tables that are being written just now are left for the next time; one that something is wrong with is named,
-    the others continue, and the exit code is 1. Ctrl-C stops at once: tables that are done stay so, the next call goes on.
+    the others continue, and the exit code is 1. Ctrl-C stops at once: what is merged stays so,
+    also of a table that is half done, and the next call goes on.
 
     \b
     Example:
@@ -56,7 +57,7 @@ def command(
         with tables.until_ctrl_c():
             for each in tables.through(names, "compacting"):
                 with tables.each(each):
-                    if found := compact(ledger, where.warehouse, each, time.time, age):
+                    if found := compact(ledger, where.warehouse, each, time.time, age, progress=tables.inside):
                         done.append(found)
                     cleaned[each] = clean_up(ledger, where.warehouse, each, time.time)
     if json:

@@ -43,7 +43,7 @@ def command(
     lasts = _duration(keep)
     if not where.has_ledger():
         raise Stop("There is no ledger yet: no run has made one. `partwise run` starts.")
-    with ledger_of(where, time.time()) as ledger:
+    with ledger_of(where, time.time(), looking=lasts is None) as ledger:
         at = _moment(ledger, lasts)
         found = (
             _tables(ledger, where.warehouse, at.seq, list(definitions_of(where, quiet=True).usable)) if tables else []

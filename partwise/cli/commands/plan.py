@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli.open_workspace import definitions_of, snapshot_of, table_of, workspace_of
+from partwise.cli.open_workspace import definitions_of, errors_of, problem_json, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.views.next_part import next_json
 from partwise.cli.views.planned import Planned, planned
@@ -42,7 +42,7 @@ def command(
         found = planned(snapshot, names or None, where.settings.timezone)
         repairs = of_steps(snapshot, definitions, (*found.plan.steps, *found.plan.manual))
         if json:
-            as_json(_as_json(found, repairs))
+            as_json(_as_json(found, repairs) | {"problems": [problem_json(p) for p in errors_of(definitions)]})
         else:
             _show(found, repairs)
 

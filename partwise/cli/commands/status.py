@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.choose.outcomes import score
-from partwise.cli.open_workspace import definitions_of, ledger_of, range_of, snapshot_of, table_of, workspace_of
+from partwise.cli.open_workspace import (
+    definitions_of,
+    errors_of,
+    ledger_of,
+    problem_json,
+    range_of,
+    snapshot_of,
+    table_of,
+    workspace_of,
+)
 from partwise.cli.options import HelpersOption, JsonOption, WorkspaceOption, complete_tables
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.coverage import coverage_json, coverage_of, low_coverage
@@ -22,6 +31,7 @@ from partwise.cli.views.show import as_json, moment_json, moment_text, number, p
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
 
 if TYPE_CHECKING:
+    from partwise.compile.program import Program
     from partwise.ledger.read.reports import Page, TableStatus
     from partwise.ledger.read.snapshot import Snapshot
     from partwise.tables import Table
@@ -70,7 +80,7 @@ def command(
             show_running(snapshot, json, where.settings.timezone)
             return
         if name is None:
-            _all(where, snapshot, helpers, json, where.settings.timezone)
+            _all(where, definitions, snapshot, helpers, json, where.settings.timezone)
             return
         found = table_of(snapshot.graph, definitions, name)
         span = range_of(parts, found) if parts else Range(-FOREVER, FOREVER)
@@ -88,7 +98,7 @@ def command(
                 say(f"Delta table for other readers: {path}", "dim")
 
 
-def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
+def _all(where: Workspace, definitions: Program, snapshot: Snapshot, helpers: bool, json: bool, zone: str) -> None:
     from partwise.ledger.read import reports
 
     everything = reports.tables(snapshot)
@@ -102,7 +112,8 @@ def _all(where: Workspace, snapshot: Snapshot, helpers: bool, json: bool, zone: 
             | {"rebuilding": again.get(row.table.name, 0), "damaged": broken.get(row.table.name)}
             for row in shown
         ]
-        as_json({"tables": tables, "running": running_json(snapshot)})
+        problems = [problem_json(problem) for problem in errors_of(definitions)]
+        as_json({"tables": tables, "running": running_json(snapshot), "problems": problems})
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwise.cli.open_workspace import definitions_of, workspace_of, workspace_with
+from partwise.cli.open_workspace import definitions_of, problem_json, workspace_of, workspace_with
 from partwise.cli.options import JsonOption, WorkspaceOption
 from partwise.cli.stop import wrong_use
 from partwise.cli.views.show import as_json, plural
@@ -39,8 +39,7 @@ def command(
     else:
         found = _of(path, workspace)
     if json:
-        keys = ("file", "line", "column", "code", "message", "hint", "severity")
-        as_json({"problems": [{key: getattr(problem, key) for key in keys} for problem in found.problems]})
+        as_json({"problems": [problem_json(problem) for problem in found.problems]})
         raise typer.Exit(0 if found.ok else 1)
     for problem in found.problems:
         mark = "" if problem.severity == "error" else f" ({problem.severity})"
