@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from partwise.sql.types.declared import base
+from partwise.sql.types.declared import base, split
 from partwise.sql.types.names import DECIMALS
 
 _WHOLE = {
@@ -32,21 +32,62 @@ def misfit(text: str, header: Sequence[str] | None, columns: Mapping[str, str]) 
         if not isinstance(row, dict):
             return "it is not a JSON object"
         values = {str(name).lower(): value for name, value in row.items()}
+        wrong = (found for name, kind in columns.items() for found in _in_json(name, values.get(name.lower()), kind))
     else:
         cells = next(csv.reader([text]), [])
         if len(cells) != len(header):
             return f"it has {len(cells)} values, the header has {len(header)}"
         values = dict(zip((name.lower() for name in header), cells, strict=True))
-    return next(_wrong(values, columns), None)
+        wrong = (
+            (name, values[name.lower()], kind)
+            for name, kind in columns.items()
+            if values.get(name.lower()) and not fits(values[name.lower()], kind)
+        )
+    return next((_said(*found) for found in wrong), None)
 
 
-def _wrong(values: Mapping[str, Any], columns: Mapping[str, str]) -> Iterator[str]:
-    for name, kind in columns.items():
-        value = values.get(name.lower())
-        if value is not None and value != "" and not fits(value, kind):
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-            yield f"{name} is '{shown}', which is not a valid {kind}"
+def _said(name: str, value: Any, kind: str) -> str:
+    shown = f"'{value}'" if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..." + ("'" if isinstance(value, str) else "")
+    if isinstance(value, dict | list):
+        shown = f"'{shown}'"
+    quoted = isinstance(value, str) and (base(kind) in _WHOLE or base(kind) in _FLOATS) and fits(value, kind)
+    return f"{name} is {shown}, which is not a valid {kind}" + (": numbers have no quotes in JSON" if quoted else "")
+
+
+def _in_json(name: str, value: Any, kind: str) -> Iterator[tuple[str, Any, str]]:
+    """Values that Spark does not take for this type, each with the path to it: JSON has types of its own."""
+    about = base(kind)
+    if value is None or about in ("string", "variant"):
+        return
+    if about in ("struct", "map", "array"):
+        if not isinstance(value, list if about == "array" else dict):
+            yield name, value, kind
+        else:
+            yield from _nested(name, value, kind.strip()[len(about) + 1 : -1], about)
+    elif isinstance(value, dict | list) or isinstance(value, bool) != (about == "boolean"):
+        yield name, value, kind
+    elif isinstance(value, str):
+        is_word = about in _FLOATS and value.lower() in _WORDS
+        is_text = about in DECIMALS or about.startswith(("date", "timestamp"))
+        if not is_word and not (is_text and fits(value, kind)):
+            yield name, value, kind
+    elif (about in _WHOLE and isinstance(value, float)) or (about in (*_WHOLE, *DECIMALS) and not fits(value, kind)):
+        yield name, value, kind
+
+
+def _nested(name: str, value: Any, inside: str, about: str) -> Iterator[tuple[str, Any, str]]:
+    if about == "array":
+        for at, item in enumerate(value):
+            yield from _in_json(f"{name}[{at}]", item, inside)
+        return
+    if about == "map":
+        for key, item in value.items():
+            yield from _in_json(f"{name}.{key}", item, split(inside)[-1].strip())
+        return
+    for field in split(inside):
+        own, _, kind = field.strip().replace(":", " ", 1).partition(" ")
+        yield from _in_json(f"{name}.{own}", value.get(own), kind.strip())
 
 
 def fits(value: Any, kind: str) -> bool:

@@ -160,7 +160,12 @@ def opened(path: str, version: int | None) -> DeltaTable:
         if isinstance(told(path, why), StoreProblem):
             raise told(path, why) from why
         at = "" if version is None else f" in version {version}"
-        raise NoTable(f"the Delta table in {path} cannot be opened{at}: {why}") from why
+        raise NoTable(f"the Delta table in {path} cannot be opened{at}: {_one_line(why)}") from why
+
+
+def _one_line(why: Exception) -> str:
+    """Errors of the Delta kernel bring the frames of their stack along, a line each."""
+    return str(why).strip().partition("\n")[0].strip()
 
 
 def told(path: str, why: Exception) -> Exception:

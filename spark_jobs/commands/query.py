@@ -168,8 +168,29 @@ def _with_duckdb(sql: str, tables: dict[str, PinnedTable]) -> Result:
 
     try:
         return query(sql, tables)
-    except (BadQuery, StorageError) as why:
-        raise Stop(str(why)) from None
+    except StorageError as why:
+        raise Stop(f"{why}; {_WAY_BACK}") from None
+    except BadQuery as why:
+        raise Stop(f"{why}{_hint(sql, tables)}") from None
+
+
+#: What to type when a table cannot be read.
+_WAY_BACK = "`partwise status` says what is wrong with it, `partwise rebuild TABLE` makes it again"
+
+
+def _hint(sql: str, tables: Collection[str]) -> str:
+    """What people bring along from definitions, or from other warehouses."""
+    from partwise.storage.query import mentioned
+
+    if (first := sql.split()[0].upper()) in _WRITING:
+        return f"\n`partwise query` only reads: {first} is no query. Tables are changed by their files and definitions."
+    for name in mentioned(sql, tables):
+        if f"{name}[".lower() in sql.lower().replace(" ", ""):
+            return f"\nReferences such as {name}[j] belong in definitions; here, write WHERE part_timestamp = '...'."
+    return ""
+
+
+_WRITING = frozenset(["INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "TRUNCATE", "MERGE", "COPY", "ATTACH"])
 
 
 def _with_spark(where: Workspace, sql: str, tables: dict[str, PinnedTable]) -> Result:
@@ -183,7 +204,7 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, PinnedTable]) -> R
     try:
         opened = {name: storage.open_at(tables[name].path, tables[name].version) for name in mentioned(sql, tables)}
     except storage.StorageError as why:
-        raise Stop(str(why)) from None
+        raise Stop(f"{why}; {_WAY_BACK}") from None
     spark = session(master=settings.master, remote=settings.remote, conf=where.spark_conf)
     try:
         for name, handle in opened.items():

@@ -61,6 +61,32 @@ def test_a_table_that_cannot_be_read_is_told_in_words(run: Run, workspace: Path,
     assert done.code == 1
     assert "unexpected error" not in done.err
     assert "warehouse/measurements" in done.err
+    assert "`partwise rebuild TABLE` makes it again" in done.err
+
+
+def test_a_damaged_log_is_told_without_a_stack_of_frames(run: Run, workspace: Path) -> None:
+    load_rows(workspace, "measurements", "2026-10-03T10:00..2026-10-03T10:14", rows=6)
+    log = workspace / "warehouse" / "measurements" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.json").write_text("garbage\n")
+    done = run("query", "SELECT * FROM measurements")
+    assert done.code == 1
+    assert "cannot be opened" in done.err
+    assert "<unknown>" not in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("DROP TABLE measurements", "`partwise query` only reads: DROP is no query"),
+        ("SELECT * FROM measurements [j]", "References such as measurements[j] belong in definitions"),
+    ],
+)
+def test_what_belongs_elsewhere_is_told(run: Run, built: Path, sql: str, hint: str) -> None:
+    done = run("query", sql)
+    assert done.code == 1
+    assert hint in done.err
 
 
 def test_quarantine_shows_what_dimensions_set_aside(run: Run, workspace: Path) -> None:
