@@ -30,6 +30,35 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = (
+    # -- what would stop or surprise people
+    Mutation(
+        "the difference of two times is an interval, which no table holds",
+        "partwise/sql/types/unstorable.py",
+        'return "interval" if isinstance(tree, exp.Sub | exp.SafeSubtract) else None',
+        "return None",
+        "tests/definitions/test_refused_sql.py",
+    ),
+    Mutation(
+        "NULL takes the type of the values that it stands beside",
+        "partwise/sql/types/unstorable.py",
+        'typed = {kind for kind in kinds if kind != "void"}',
+        "typed = set(kinds)",
+        "tests/definitions/test_refused_sql.py",
+    ),
+    Mutation(
+        "parts that were handed out can be handed out again, but none behind them is left out",
+        "partwise/plan/walk.py",
+        "self._at = min(self._at, bisect_left(self._order, j))",
+        "self._at = bisect_left(self._order, j)",
+        "tests/plan",
+    ),
+    Mutation(
+        "a compaction that is committed on the way goes on from its own version",
+        "partwise/upkeep/compact.py",
+        "handle = storage.open_at(handle.path, version)\n        return",
+        "pass\n        return",
+        "tests/upkeep/test_compact.py",
+    ),
     # -- what the relational tree says of a query
     Mutation(
         "keys of several parts hold together with the part",

@@ -29,16 +29,24 @@ class SkippedTables:
     busy: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
+    _line: TerminalLine = field(default_factory=TerminalLine)
+    _now: str = ""
 
     def through(self, names: Iterable[str], doing: str) -> Iterator[str]:
         """One after the other, with a line on a terminal that says which; none once somebody has pressed Ctrl-C."""
-        line, wanted = TerminalLine(), list(names)
+        wanted = list(names)
         for count, name in enumerate(wanted):
             if self.stopped:
                 return
-            line.tell(f"{doing} {name}, {count} of {plural(len(wanted), 'table')} done ...")
+            self._now = f"{doing} {name}, {count} of {plural(len(wanted), 'table')} done"
+            self._line.tell(f"{self._now} ...")
             yield name
-        line.clear()
+        self._line.clear()
+
+    def inside(self, done: int, of: int) -> None:
+        """How far the table at hand is, if it is a large one."""
+        if of > 1:
+            self._line.tell(f"{self._now}; {done:,} of {of:,} groups of files merged ...")
 
     @contextmanager
     def until_ctrl_c(self) -> Iterator[None]:

@@ -33,6 +33,11 @@ class Pace:
         few = self._parts < FEW
         return self._parts > 0 and self._spent >= self.seconds * (PATIENCE if few else 1)
 
+    @property
+    def left(self) -> float:
+        """Seconds until it is time to publish."""
+        return self.seconds - self._spent
+
     def most_rows(self, limit: int) -> int:
         """Rows that the next lot may read."""
         return min(limit, FIRST_ROWS) if self._last is None else limit
@@ -41,4 +46,4 @@ class Pace:
         """Parts that the next lot may have: what fits into the time that is left."""
         if not self._last:
             return limit
-        return max(1, int(min(limit, (self.seconds - self._spent) / self._last)))
+        return max(1, int(min(limit, self.left / self._last)))

@@ -6,6 +6,7 @@ that it reads changed in this step. A part that needs one which failed in this s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -64,6 +65,10 @@ class Walk:
     def back(self, count: int) -> None:
         """The last so many parts are handed out again, if they are wanted."""
         self._at -= count
+
+    def again_from(self, j: int) -> None:
+        """Part j, which was handed out, and those behind it are handed out again, if they are wanted."""
+        self._at = min(self._at, bisect_left(self._order, j))
 
     def changed(self, j: int) -> None:
         self._changed.add(j)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from partwise.upkeep.rewriting import rewrite_rows
 
 #: Seconds. Files younger than this are left alone: their parts are those that late rows come for most often.
 OLD = 3600.0
+#: Seconds after which what is merged is committed.
+SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,14 @@ def compact(
     older_than: float = OLD,
     target: int = TARGET,
     passed: Callable[[str], None] = lambda point: None,
+    seconds: float = SECONDS,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Compacted | None:
-    """Merge the small files of one table. None: there is nothing to merge. Raises Busy, Conflict."""
+    """Merge the small files of one table. None: there is nothing to merge. Raises Busy, Conflict.
+
+    A large table is committed several times on the way, so that what is done stays when somebody stops it. `progress` is
+    told how many of its groups of files are.
+    """
     with holding(ledger, warehouse, table, now) as held:
         passed("leased")
         at = ledger.current(table)
@@ -53,22 +62,27 @@ def compact(
         chosen = groups(handle.files, lambda file: written[file.path] <= limit, target)
         if not chosen:
             return None
-        steps, adds = [], list[File]()
-        removes = [file for group in chosen for file in group]
-        for group in chosen:
-            steps.append(uuid.uuid4().hex[:16])
-            rewrite_rows(handle, group, steps[-1], target, None)
-            adds += storage.staged(handle.path, steps[-1])
-        passed("staged")
+        before, removed, added, done = len(handle.files), list[File](), 0, 0
         entry = Entry(table, at.generation, ledger.graph()[table].fingerprint, None, reason="compacted")
         stored = {"kind": "compact", "entry": entry.to_json()}
-        version = storage.commit(handle, adds, removes, stored, data_change=False)
-        passed("committed")
-        ledger.commit(held, entry, version, now(), keep=True)
-        for step in steps:
-            storage.finish(handle.path, step)
-        count = len(handle.files)
-        return Compacted(table, count, count - len(removes) + len(adds), sum(file.size for file in removes))
+        while done < len(chosen):
+            began, steps, adds, removes = time.monotonic(), list[str](), list[File](), list[File]()
+            while done < len(chosen) and (not steps or time.monotonic() - began < seconds):
+                progress(done, len(chosen))
+                steps.append(uuid.uuid4().hex[:16])
+                rewrite_rows(handle, chosen[done], steps[-1], target, None)
+                adds += storage.staged(handle.path, steps[-1])
+                removes += chosen[done]
+                done += 1
+            passed("staged")
+            version = storage.commit(handle, adds, removes, stored, data_change=False)
+            passed("committed")
+            ledger.commit(held, entry, version, now(), keep=True)
+            for step in steps:
+                storage.finish(handle.path, step)
+            removed, added = removed + removes, added + len(adds)
+            handle = storage.open_at(handle.path, version)
+        return Compacted(table, before, before - len(removed) + added, sum(file.size for file in removed))
 
 
 def _written(handle: Handle) -> dict[str, int]:

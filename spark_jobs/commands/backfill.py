@@ -229,6 +229,7 @@ def _carry_out(engine: Engine, found: Backfill, json: bool, expected: float | No
     watching, failed = Watching(engine.ledger, found, expected), 0
     with stopping() as stop:
         watching.draw()
+        engine.progress = watching.step
         for outcome in carry_out(engine, found, stop):
             if outcome.trouble is not None or outcome.given_up:
                 watching.clear()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partwise.cli.open_workspace import errors_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_sources
+from partwise.cli.views.running import Live
 from partwise.cli.views.show import as_json, plural, say, spans_text
 from partwise.parts import Parts, part_text
+
+#: Lines of one kind that are shown of one table.
+_MOST = 12
 
 if TYPE_CHECKING:
     from partwise.tables import Table
@@ -35,9 +41,11 @@ def command(
         from spark_jobs.ingest.api import each
         from spark_jobs.run import PATIENCE
 
-        names = names_of(engine, sources, "source", "dimension")
-        found = []
+        names, wrong = names_of(engine, sources, "source", "dimension"), bool(errors_of(engine.definitions))
+        live, found = Live(lambda: engine.definitions.graph()), []
+        engine.loading = live.load
         for item in each(engine, where, names, stop=stop.is_set, patience=PATIENCE):
+            live.clear()
             found.append(item)
             if not json:
                 show(engine, item)  # each as soon as it is loaded: the next one may take long
@@ -46,9 +54,14 @@ def command(
         if stop.is_set():
             # What was loaded is committed; the rest is new to the next ingest as it was to this one.
             if not json:
-                say(f"Stopped after {plural(len(found), 'table')}; the next `partwise ingest` goes on.", "yellow")
+                left = sum(item.left for item in found)
+                files = f", with {plural(left, 'file')} still to load" if left else ""
+                say(
+                    f"Stopped after {plural(len(found), 'table')}{files}; the next `partwise ingest` goes on.", "yellow"
+                )
             raise typer.Exit(130)
-        if any(item.refused or item.failed or item.held for item in found):
+        # A source that is left out because of its definition is not loaded.
+        if any(item.refused or item.failed or item.held for item in found) or (not sources and wrong):
             raise typer.Exit(1)
 
 
@@ -61,6 +74,7 @@ def to_json(engine: Engine, item: Ingested) -> dict[str, Any]:
     return {
         "source": item.source,
         "files": item.files,
+        "files_left": item.left,
         "rows": item.rows,
         "rows_added": item.row_change.added,
         "rows_removed": item.row_change.removed,
@@ -114,14 +128,20 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
     say(f"  {item.source}: {'; '.join(said)}")
     for note in (*_losses(item), *item.notes):
         say(f"  {item.source}: {note}", "yellow")
-    for p, message in item.warned.items():
-        say(f"  {item.source}{_one(table, p)}: warning: {message}", "yellow")
-    for p, message in item.failed.items():
-        say(f"  {item.source}{_one(table, p)} is held back: {message}", "red")
-    for file, message in item.held:
-        say(f"  {item.source}: {file} is held back: {message}", "red")
-    for file, message in item.refused:
-        say(f"  {item.source}: {f'{file} was refused: ' if file else ''}{message}", "red")
+    _some((f"{item.source}{_one(table, p)}: warning: {message}" for p, message in item.warned.items()), "yellow")
+    _some((f"{item.source}{_one(table, p)} is held back: {message}" for p, message in item.failed.items()), "red")
+    _some((f"{item.source}: {file} is held back: {message}" for file, message in item.held), "red")
+    told = ((f"{file} was refused: " if file else "", message) for file, message in item.refused)
+    _some((f"{item.source}: {refused}{message}" for refused, message in told), "red")
+
+
+def _some(lines: Iterable[str], style: str) -> None:
+    """Thousands of lines help nobody; --json has them all."""
+    found = list(lines)
+    for line in found[:_MOST]:
+        say(f"  {line}", style)
+    if len(found) > _MOST:
+        say(f"  ... and {len(found) - _MOST:,} more like these (--json shows all)", style)
 
 
 def _losses(item: Ingested) -> list[str]:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partwise.backfill.bar import bar
 from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, TableArgument, WorkspaceOption, ask_first
 from partwise.cli.stop import Stop
+from partwise.cli.views.running import TerminalLine
 from partwise.cli.views.show import plural, say
 
 if TYPE_CHECKING:
+    from partwise.ledger.records.running import Running
     from partwise.rebuild import Preview
     from spark_jobs.engine import Engine
 
@@ -30,8 +33,8 @@ def command(
     """Make a table again: a view from its inputs, a source or dimension from the files that are still in landing.
 
     It is written into a new folder, whatever state the old one is in. Readers keep the old content until the
-    new one has all parts. What comes back as it was changes nothing downstream. Stopped half way, `partwise run`
-    or the same command goes on.
+    new one has all parts. What comes back as it was changes nothing downstream. A bar shows how far it is; Ctrl-C lets
+    the running step finish, and `partwise run` or the same command goes on.
 
     \b
     Example:
@@ -81,10 +84,15 @@ def _carry_out(workspace: str | None, name: str, found: Preview, json: bool) -> 
     from spark_jobs.commands._opening import engine_of, stopping
 
     with engine_of(workspace, [name]) as (engine, where), stopping() as stop:
+        rebuilding = Rebuilding(engine, name, found.parts)
         if not found.running:
             with engine.leased(name, adopting=False) as held:
                 engine.ledger.rebuild_again(held, engine.now())
-        failed = _load(engine, where, name, json) if found.kind != "view" else _compute(engine, name, stop, json)
+        if found.kind == "view":
+            failed = _compute(engine, name, stop, json, rebuilding)
+        else:
+            failed = _load(engine, where, name, json, rebuilding)
+        rebuilding.line.clear()
         left = engine.ledger.rebuilding().get(name)
     if not json:
         if left:
@@ -97,24 +105,53 @@ def _carry_out(workspace: str | None, name: str, found: Preview, json: bool) -> 
         raise typer.Exit(1)
 
 
-def _load(engine: Engine, where: Any, name: str, json: bool) -> int:
+class Rebuilding:
+    """A bar over all parts that come back; the ledger tells how many are there."""
+
+    def __init__(self, engine: Engine, name: str, parts: int) -> None:
+        self._engine, self._name, self._of = engine, name, parts
+        self._left, self._began = parts, time.monotonic()
+        self.line = TerminalLine()
+        engine.progress, engine.loading = self._step, self._loading
+
+    def _loading(self, table: str, files: int, of: int) -> None:
+        self.line.tell(f"{table}: {plural(of, 'file')} being loaded again ...", often=False)
+
+    def _step(self, step: Running) -> None:
+        self._draw(step.done if step.table == self._name else 0)
+
+    def ended(self) -> None:
+        """A step is published."""
+        left = self._engine.ledger.rebuilding().get(self._name)
+        self._left = left.count if left else 0
+        self._draw(0)
+
+    def _draw(self, more: int) -> None:
+        done = min(self._of, self._of - self._left + more)
+        self.line.tell(f"{self._name} {bar(done, 0, self._of - done, time.monotonic() - self._began)}")
+
+
+def _load(engine: Engine, where: Any, name: str, json: bool, rebuilding: Rebuilding) -> int:
     from spark_jobs.commands.ingest import show, to_json
     from spark_jobs.ingest import ingest
 
     [done] = ingest(engine, where, [name])
+    rebuilding.line.clear()
     print(jsons.dumps(to_json(engine, done)), flush=True) if json else show(engine, done)
     return len(done.refused) + len(done.failed) + len(done.held)
 
 
-def _compute(engine: Engine, name: str, stop: Any, json: bool) -> int:
+def _compute(engine: Engine, name: str, stop: Any, json: bool, rebuilding: Rebuilding) -> int:
     from spark_jobs.commands.run import as_json, show, tell_trouble
     from spark_jobs.run import run
 
     failed = 0
     # What it is computed from may be waiting for a step, too.
     for outcome in run(engine, engine.definitions.graph().upstream([name]), stop):
+        rebuilding.line.clear()
         failed += tell_trouble(outcome, json)
         if outcome.report is not None:
             failed += len(outcome.report.failed)
             print(jsons.dumps(as_json(outcome.report)), flush=True) if json else show(outcome.report)
+        rebuilding.ended()
     return failed

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
+from partwise.cli.views.running import TerminalLine
 from partwise.cli.views.show import as_json, plural, say, table
 from partwise.parts import part_text
 
@@ -19,6 +20,8 @@ def command(
 ) -> None:
     """Recompute every part from the sources, independently of helpers and strategies, and compare.
 
+    Ctrl-C stops at once, with what was found by then, and names the command that checks the rest.
+
     \b
     Example:
       partwise verify
@@ -26,21 +29,24 @@ def command(
     """
     from spark_jobs.commands._opening import engine_of, names_of
 
+    line = TerminalLine()
+
     def progress(name: str, done: int, of: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{name}: {done} of {of} parts ".ljust(60), end="" if done < of else "\r", file=sys.stderr)
+        line.tell(f"{name}: {done:,} of {of:,} parts computed again ...", often=done < of)
 
     with engine_of(workspace, views, "view") as (engine, _):
         from spark_jobs.verify.verify import verify
 
         found = verify(engine, names_of(engine, views, "view"), progress)
+        line.clear()
         graph = engine.definitions.graph()
         different = [
             {"table": name, "part": part_text(p, graph[name].length), "expected_rows": expected, "actual_rows": actual}
             for name, p, expected, actual in found.different
         ]
         if json:
-            as_json({"checked": found.checked, "different": different, "stale": found.stale, "expired": found.beyond})
+            counts = {"checked": found.checked, "different": different, "stale": found.stale, "expired": found.beyond}
+            as_json(counts | {"left": list(found.left)} if found.left else counts)
         else:
             if different:
                 rows = [tuple(str(value) for value in item.values()) for item in different]
@@ -52,5 +58,8 @@ def command(
                 )
             said = f"{plural(found.checked, 'part')} checked, {plural(len(different), 'difference')}."
             say(said + waiting, "red" if different else "green")
+        if found.left:
+            print(f"partwise: stopped; `partwise verify {' '.join(found.left)}` checks the rest", file=sys.stderr)
+            raise typer.Exit(130)
         if different:
             raise typer.Exit(1)

@@ -27,6 +27,7 @@ from spark_jobs.ingest.files.rows import stored_schema
 from spark_jobs.ingest.foreign.copy import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
 from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
+from spark_jobs.ingest.lots import Lots
 from spark_jobs.ingest.news import has_news
 from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.remove import removal
@@ -92,16 +93,24 @@ def take_in(
     patience: float = 0,
     stop: Callable[[], bool] = lambda: False,
 ) -> Ingested:
-    """What is new in one table. Raises only what says nothing about the table: Spark or the ledger are not there."""
+    """What is new in one table: thousands of files in lots, until somebody wants to stop. Raises only what says nothing
+    about the table: Spark or the ledger are not there."""
     table = engine.definitions.usable[_spelled(engine.definitions.usable, name)]
     assert isinstance(table, Source | Dimension)
     failed: dict[str, str] = {}
-    try:
-        return _tried(lambda: _waiting(lambda: _once(engine, workspace, table, settle, failed), patience, stop), failed)
-    except _REFUSALS as why:
-        if is_infrastructure(why):
-            raise
-        return Ingested(table.name, refused=[*failed.items(), ("", sentence_of(why))])
+    lots = Lots(engine.step_seconds, engine.lot_files)
+    found: Ingested | None = None
+    while found is None or (found.left and not stop()):
+        try:
+            done = _tried(
+                lambda: _waiting(lambda: _once(engine, workspace, table, settle, failed, lots), patience, stop), failed
+            )
+        except _REFUSALS as why:
+            if is_infrastructure(why):
+                raise
+            done = Ingested(table.name, refused=[*failed.items(), ("", sentence_of(why))])
+        found = done if found is None else found.then(done)
+    return found
 
 
 def _waiting(once: Callable[[], Ingested], patience: float, stop: Callable[[], bool]) -> Ingested:
@@ -142,7 +151,7 @@ def _until(once: Callable[[], Ingested], failed: dict[str, str], held: dict[str,
 
 
 def _once(
-    engine: Engine, workspace: Workspace, table: Source | Dimension, settle: float, failed: dict[str, str]
+    engine: Engine, workspace: Workspace, table: Source | Dimension, settle: float, failed: dict[str, str], lots: Lots
 ) -> Ingested:
     columns = columns_of(engine, workspace, table)
     schema = stored_schema(engine.spark, columns, parts=isinstance(table, Source))
@@ -153,7 +162,7 @@ def _once(
         elif isinstance(table, Dimension):
             done = load_dimension(work, settle, failed)
         else:
-            done = load_files(work, settle, tuple(failed.items()))
+            done = load_files(work, settle, tuple(failed.items()), lots)
     if said:
         done.notes.insert(0, said)
     return done

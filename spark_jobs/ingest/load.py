@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,7 @@ from spark_jobs.ingest.files.find import FoundFile, RefusedFile, listing, look, 
 from spark_jobs.ingest.files.layout import Layout, layout_of, undeclared
 from spark_jobs.ingest.files.links import LinkedFiles, linked
 from spark_jobs.ingest.job import Job, shape_of
+from spark_jobs.ingest.lots import Lots
 from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal
@@ -68,6 +70,14 @@ class Taking:
     let_go: list[str] = field(default_factory=list)  # held files that are taken now, or gone
     ignored: list[str] = field(default_factory=list)  # columns that nobody declared
     copies: list[tuple[str, str]] = field(default_factory=list)  # files with the content of another one
+    left: int = 0  # files for the next lots
+
+    def cut(self, lots: Lots) -> None:
+        """Keep what belongs into one lot."""
+        count = lots.fitting(found for _, found, _ in self.files)
+        self.left += len(self.files) - count
+        self.files = self.files[:count]
+        self.last_file = self.files[-1][0] if self.files else self.last_file
 
 
 @dataclass(frozen=True)
@@ -82,11 +92,14 @@ class PlacedRows:
     rounded: int = 0
 
 
-def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ()) -> Ingested:
-    """One pass over the files of a source. `failed` are files that Spark could not read in an earlier try."""
-    source = work.table
+def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]], lots: Lots) -> Ingested:
+    """One pass over the files of a source: over all of them, or a lot. `failed` are files that Spark could not read
+    in an earlier try."""
+    source, began = work.table, time.monotonic()
     assert isinstance(source, Source)
-    taking = find_new(work.workspace, source, work, settle, dict(failed))
+    # What a table that is made again held before counts only once all of it is back.
+    in_lots = lots if not work.state.lost else None
+    taking = find_new(work.workspace, source, work, settle, dict(failed), in_lots)
     if taking.same:
         with work.engine.ledger.database.writing(work.engine.now()) as w:
             touched(w, work.name, [(f.name, f.size, f.mtime) for f in taking.same])
@@ -101,9 +114,13 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
             failed=dict(published.failed),
             warned=dict(published.warned),
         )
+    if in_lots is not None:
+        _first_look(work, source, taking, lots)
+        taking.cut(lots)
     state, ids = work.state, {number: found for number, found, _ in taking.files}
+    work.engine.loading(work.name, lots.loaded, lots.loaded + len(ids) + taking.left)
     with linked(work.workspace, work.name, work.batch, taking.files, work.sees_disk) as links:
-        limits = limits_of(work, source, links, ids)
+        limits = lots.limits or limits_of(work, source, links, ids)
         placed = place(work, links, ids, limits)
         work.engine.passed("staged")
         unchanged(ids.values())
@@ -114,7 +131,17 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]] = ())
     except HeldBack as why:
         raise hold_files(work, taking, placed.files, gone, why) from why
     let_go(work, taking.let_go, work.state.existing)
+    lots.took(len(ids), sum(f.look.size for f in ids.values()), time.monotonic() - began)
     return done
+
+
+def _first_look(work: Job, source: Source, taking: Taking, lots: Lots) -> None:
+    """Where lateness is bounded, the times of all files decide which are too old, whatever lot they are in."""
+    found = {number: found for number, found, _ in taking.files}
+    bounded = lots.limits is None and source.late.accept is not None
+    if bounded and lots.fitting(found.values()) < len(found):
+        with linked(work.workspace, work.name, work.batch, taking.files, work.sees_disk) as links:
+            lots.limits = limits_of(work, source, links, found)
 
 
 def limits_of(work: Job, source: Source, links: LinkedFiles, ids: dict[int, FoundFile]) -> Bounds:
@@ -196,7 +223,7 @@ def _commit(work: Job, taking: Taking, placed: PlacedRows, old: Removal, gone: l
         delivery=delivery,
         reason=_reason(taking, {f.name for f in gone}),
     )
-    done = publish(work, change)
+    done = publish(work, change, not taking.left)
     return Ingested(
         source=work.name,
         files=len(taken),
@@ -213,6 +240,7 @@ def _commit(work: Job, taking: Taking, placed: PlacedRows, old: Removal, gone: l
         rounded=placed.rounded,
         ignored_columns=taking.ignored,
         same_content=taking.copies,
+        left=taking.left,
     )
 
 
@@ -223,9 +251,15 @@ def _reason(taking: Taking, corrected: set[str]) -> str:
 
 
 def find_new(
-    workspace: Workspace, table: Source | Dimension, work: Job, settle: float, failed: dict[str, str]
+    workspace: Workspace,
+    table: Source | Dimension,
+    work: Job,
+    settle: float,
+    failed: dict[str, str],
+    lots: Lots | None = None,
 ) -> Taking:
-    """Which files to take: new ones, and those with other content than before."""
+    """Which files to take: new ones, and those with other content than before. With `lots`, those of one lot are looked
+    into where that is enough; corrections come before new files, so that what they take out and bring is one change."""
     marker = table.close.marker if isinstance(table, Source) else None
     paths = listing(workspace, table.files, marker)
     looks = look(paths)
@@ -242,14 +276,22 @@ def find_new(
         if work.state.is_held(name, seen.size, seen.mtime):
             del news[name]
     taking = Taking(refused=list(failed.items()), last_file=work.state.intake.last_file, let_go=gone)
-    time = table.time.column if isinstance(table, Source) else None
+    time_column = table.time.column if isinstance(table, Source) else None
     by_content: dict[str, str] = {}
     for before in sorted(known.values(), key=lambda f: f.id):
         if before.state == "loaded":
             by_content.setdefault(before.hash, before.name)
-    for name, seen in news.items():
+    bounded = isinstance(table, Source) and table.late.accept is not None
+    one_lot = lots is not None and (lots.limits is not None or not bounded)
+    order = sorted(news, key=lambda name: name not in known) if lots is not None else list(news)
+    size = 0
+    for at, name in enumerate(order):
         if name in failed:
             continue
+        if one_lot and lots is not None and not lots.room(len(taking.files), size):
+            taking.left = sum(rest not in failed for rest in order[at:])
+            break
+        seen = news[name]
         try:
             found = look_into(paths[name], seen)
             last = known.get(name)
@@ -257,7 +299,7 @@ def find_new(
                 taking.same.append(seen)
                 taking.let_go += [name] if name in work.state.held else []  # its last content is back
                 continue
-            layout = layout_of(found, table.columns, time)
+            layout = layout_of(found, table.columns, time_column)
         except FileNotFoundError:
             continue
         except (RefusedFile, OSError) as why:
@@ -267,6 +309,7 @@ def find_new(
             taking.let_go.append(name)
         taking.last_file += 1
         taking.files.append((taking.last_file, found, layout))
+        size += seen.size
         taking.ignored += [column for column in undeclared(found, table.columns) if column not in taking.ignored]
         if isinstance(table, Source) and by_content.setdefault(found.hash, name) != name and layout.has_rows:
             taking.copies.append((name, by_content[found.hash]))

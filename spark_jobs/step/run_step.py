@@ -201,7 +201,7 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
     walk, repairs = computing.pin.walk(), Repairs(computing)
     while not many.pace.over and (parts := many.take(walk)):
         began = time.monotonic()
-        count = len(parts)
+        count, until = 0, began + many.pace.left
         if many.chains(parts):
             count, parts = _chain(computing, many, work, walk, parts[0], progress)
         if parts:
@@ -209,8 +209,10 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
             patched = touching is not None and _patched(computing, many, work, touching)
             work.choices.add(None if many.given is not None else repairs.chosen, patched)
             if not patched:
-                _try(computing, many, work, walk, parts)
-            progress.came(len(parts))
+                _try(computing, many, work, walk, parts, until)
+            tried = sum(j in work.contents or j in work.failed for j in parts)
+            count += tried
+            progress.came(tried)
         for j in parts:
             if j in work.checked and not work.checked[j].published:
                 walk.failed(j)
@@ -235,11 +237,14 @@ def _chain(
         work.contents |= chain.contents
         computing.staged(chain.contents, files)
         many.saw(chain.contents.values())
-    return len(chain.contents) or 1, [] if chain.stopped_at is None else [chain.stopped_at]
+    return len(chain.contents), [] if chain.stopped_at is None else [chain.stopped_at]
 
 
-def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[int]) -> None:
-    """Stage these parts; what fails together is tried again in smaller lots, so that only the bad parts fail."""
+def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[int], until: float) -> None:
+    """Stage these parts; what fails together is tried again in smaller lots, so that only the bad parts fail.
+
+    Lots for which there is no time any more go back to the walk: what is done by then is published first.
+    """
     try:
         _stage(computing, many, work, parts)
         return
@@ -250,7 +255,7 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
             raise
         if len(parts) == 1:
             if computing.many_rows(why) or computing.without_kept():
-                _try(computing, many, work, walk, parts)
+                _try(computing, many, work, walk, parts, until)
             else:
                 _failed(computing, work, walk, parts[0], why)
             return
@@ -258,10 +263,13 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
         # From here on one by one, as the walk hands them out: some may not be wanted, or need one that fails.
         many.single_pass = None
         walk.back(len(parts) - 1)
-        _try(computing, many, work, walk, parts[:1])
+        _try(computing, many, work, walk, parts[:1], until)
         return
     for lot in many.smaller(parts):
-        _try(computing, many, work, walk, lot)
+        if lot[0] != parts[0] and time.monotonic() > until:
+            walk.again_from(lot[0])
+            return
+        _try(computing, many, work, walk, lot, until)
 
 
 def _failed(computing: Computing, work: Work, walk: Walk, j: int, why: Exception) -> None:

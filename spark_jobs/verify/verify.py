@@ -53,13 +53,14 @@ class Verified:
     """`different`: table, part, rows expected, rows found.
 
     `stale` parts wait for a step, so they are old and known to be; `beyond` are those whose inputs are no
-    longer kept. Neither can be checked.
+    longer kept. Neither can be checked. `left` are views that nobody waited for: Ctrl-C ended it before.
     """
 
     checked: int = 0
     different: tuple[tuple[str, int, int, int], ...] = ()
     stale: int = 0
     beyond: int = 0
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,19 +132,25 @@ class Checking:
         needed = self.graph.upstream(wanted)
         checked = stale = beyond = 0
         found: list[tuple[str, int, int, int]] = []
-        for name in self.graph.order:
-            if self.graph[name].kind == "view":
-                self.stale[name] = self._stale(name)
-            if name not in written or name not in needed:
-                continue
-            self.expected[name] = self._expect(written[name])
-            if name in wanted:
-                there = self.known[name].parts
-                sure = self.expected[name].parts - self.stale[name]
-                checked, stale = checked + sure.count, stale + (there & self.stale[name]).count
-                beyond += (there - sure - self.stale[name]).count
-                found += [(name, part, *rows) for part, rows in sorted(self._compare(name, sure).items())]
-        return Verified(checked, tuple(found), stale, beyond)
+        left = [name for name in self.graph.order if name in wanted]
+        try:
+            for name in self.graph.order:
+                if self.graph[name].kind == "view":
+                    self.stale[name] = self._stale(name)
+                if name not in written or name not in needed:
+                    continue
+                self.expected[name] = self._expect(written[name])
+                if name in wanted:
+                    there = self.known[name].parts
+                    sure = self.expected[name].parts - self.stale[name]
+                    differ = sorted(self._compare(name, sure).items())
+                    checked, stale = checked + sure.count, stale + (there & self.stale[name]).count
+                    beyond += (there - sure - self.stale[name]).count
+                    found += [(name, part, *rows) for part, rows in differ]
+                    left.remove(name)
+        except KeyboardInterrupt:
+            pass  # what was found by then counts
+        return Verified(checked, tuple(found), stale, beyond, tuple(left))
 
     # -- what to compute --------------------------------------------------------------------------
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from partwise.backfill.request import BadRange, parse
 from partwise.parts import Range
+from partwise.tables import Table
+from spark_jobs.commands.ingest import show
+from spark_jobs.ingest.result import Ingested
 from tests.cli.conftest import Run
 
 DAY = "2026-10-03T"
@@ -49,3 +54,12 @@ def test_init_says_what_to_type_next(run: Run, tmp_path: Path) -> None:
     assert done.code == 0
     assert "Type next:" in done.out
     assert "partwise run " in done.out
+
+
+def test_thousands_of_lines_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    engine: Any = SimpleNamespace(definitions=SimpleNamespace(graph=lambda: {"m": Table("m", "source", 60, "m")}))
+    show(engine, Ingested("m", failed=dict.fromkeys(range(40), "too few rows"), refused=[("a.csv", "no header")]))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 12 + 1 + 1
+    assert lines[-2].strip() == "... and 28 more like these (--json shows all)"
+    assert lines[-1].strip() == "m: a.csv was refused: no header"

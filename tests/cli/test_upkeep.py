@@ -50,7 +50,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(run: Run, workspace: Path, monkey
     load_dimension(workspace, "nodes", rows=3)
     seen: list[str] = []
 
-    def compact(ledger: object, warehouse: str, table: str, *_: object) -> Compacted:
+    def compact(ledger: object, warehouse: str, table: str, *_: object, **__: object) -> Compacted:
         seen.append(table)
         if len(seen) == 2:
             raise KeyboardInterrupt

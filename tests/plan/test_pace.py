@@ -79,3 +79,11 @@ def test_unchanged_parts_end_the_walk() -> None:
     walk.changed(3)
     walk.changed(4)
     assert list(walk) == []  # 5 stayed the same, so 6 need not be looked at
+
+
+def test_what_was_handed_out_is_handed_out_again() -> None:
+    walk = Walk(TOTAL, Parts.of((1, 9)), Parts())
+    assert [next(walk) for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    walk.again_from(3)
+    walk.again_from(5)  # a larger lot that was given up as well takes nothing away from what is left of the smaller one
+    assert list(walk) == [3, 4, 5, 6, 7, 8, 9]

@@ -129,3 +129,18 @@ def test_a_part_that_fails_ends_the_chain_and_is_told(spark: SparkSession, tmp_p
     assert "all.yaml" in report.failed[2]
     workspace.replace("m", {2: [{"t": None, "g": "a", "x": 11}]})
     assert run_all(workspace.engine)[0].parts == Parts.of((2, 4))
+
+
+def test_what_fails_together_is_published_in_lots(spark: SparkSession, tmp_path: Path) -> None:
+    """One bad part of many makes their one query fail. What is computed in smaller lots is published when it is time."""
+    text = (
+        DEFINITIONS.split("---\n")[0]
+        + "---\nview: v\npart: 1 minute\nupdate: SELECT g, 100 / (x - 30) AS q FROM m[j]\n"
+    )
+    workspace = Workspace(spark, tmp_path / "w", text, step_seconds=0.0)
+    workspace.replace("m", {p: [{"t": None, "g": "a", "x": p}] for p in range(24, 40)})
+    reports = run_all(workspace.engine)
+    assert len(reports) > 2
+    assert [p for report in reports for p in report.parts] == [p for p in range(24, 40) if p != 30]
+    assert [p for report in reports for p in report.failed] == [30]
+    assert verify(workspace.engine).different == ()

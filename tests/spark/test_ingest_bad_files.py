@@ -85,10 +85,10 @@ def test_what_fails_in_one_source_leaves_the_others(world: World, monkeypatch: p
     world.csv("a.csv", (0, "x", 1), (2, "x", 1))
     whole, said = load.publish, ["Spark has no idea"]
 
-    def publish(work: Any, change: Any) -> Any:
+    def publish(work: Any, change: Any, close: bool) -> Any:
         if work.name == "m" and said:
             raise AnalysisException(said[0])
-        return whole(work, change)
+        return whole(work, change, close)
 
     monkeypatch.setattr(load, "publish", publish)
     done = world.ingest()

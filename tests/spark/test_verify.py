@@ -72,6 +72,22 @@ def test_everything_is_checked_and_nothing_differs(workspace: Workspace) -> None
     assert verify(workspace.engine, only=["windows"]).checked == 4
 
 
+def test_ctrl_c_keeps_what_was_found_and_names_the_rest(workspace: Workspace) -> None:
+    done: list[str] = []
+
+    def stopped(table: str, _done: int, _of: int) -> None:
+        if done[-1:] != [table] and len(done) == 2:
+            raise KeyboardInterrupt
+        done.extend([] if table in done else [table])
+
+    result = verify(workspace.engine, progress=stopped)
+    assert len(done) == 2
+    assert set(result.left) == {"total", "pairs", "windows", "rising"} - set(done)
+    assert result.checked == sum({"total": 5, "pairs": 2, "windows": 4, "rising": 5}[view] for view in done)
+    assert [path.name for path in Path(workspace.engine.warehouse).glob("_verify*")] == []
+    assert verify(workspace.engine, only=result.left).checked == 16 - result.checked
+
+
 def test_a_pattern_shows_what_it_means(workspace: Workspace) -> None:
     shown = workspace.rows("rising")
     assert shown[1] == []  # 1.5, 2.5, 0.1: the newest row does not rise

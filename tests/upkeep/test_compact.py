@@ -62,6 +62,40 @@ def test_rows_stay_files_become_few_and_apart_and_nothing_is_due(store: Store) -
     assert store.rows("s") == before
 
 
+def test_a_large_table_is_committed_on_the_way(store: Store) -> None:
+    """With no time at all each group is a commit of its own. What is done stays when somebody stops it."""
+    before, at = store.rows("s"), store.ledger.current("s").version or 0
+    late(store)
+    seen: list[tuple[int, int]] = []
+
+    def stopped(done: int, of: int) -> None:
+        seen.append((done, of))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compact(store.ledger, store.warehouse, "s", store.now, target=6000, seconds=0.0, progress=stopped)
+    groups = seen[0][1]
+    assert groups > 2
+    assert seen == [(0, groups), (1, groups), (2, groups)]
+    assert store.ledger.current("s").version == at + 2
+    assert store.rows("s") == before
+    more: list[int] = []
+    done = compact(
+        store.ledger,
+        store.warehouse,
+        "s",
+        store.now,
+        target=6000,
+        seconds=0.0,
+        progress=lambda *told: more.append(told[1]),
+    )
+    assert done is not None
+    assert store.ledger.current("s").version == storage.open_at(store.path("s")).version == at + 2 + len(more)
+    assert (done.after, store.rows("s")) == (len(storage.open_at(store.path("s")).files), before)
+    assert store.ledger.audit() == {}
+
+
 def test_a_late_row_after_compaction_rewrites_one_file(store: Store) -> None:
     late(store)
     compact(store.ledger, store.warehouse, "s", store.now, target=6000)

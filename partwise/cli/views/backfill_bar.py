@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsons
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,11 @@ from partwise.cli.views.backfill_plan import report, report_json
 from partwise.cli.views.show import plural, say
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.records.backfills import Backfill, Done, progress, still_asked
+from partwise.ledger.records.running import Running
 
 _WIDTH = 100
+#: Seconds between two drawings inside a step.
+_BETWEEN = 0.2
 
 
 @dataclass
@@ -27,6 +30,8 @@ class Watching:
     expected: float | None = None
     _began: float = field(default_factory=time.monotonic)
     _before: int = 0
+    _published: Collection[Done] = ()
+    _drawn: float = 0.0
 
     def __post_init__(self) -> None:
         self._before = sum(each.recomputed.count for each in self.done().values())
@@ -37,11 +42,22 @@ class Watching:
 
     def draw(self) -> None:
         """On a terminal only."""
-        if not sys.stderr.isatty():
-            return
-        done, elapsed = self.done().values(), time.monotonic() - self._began
-        count = sum(each.recomputed.count for each in done)
-        unchanged, left = sum(each.unchanged.count for each in done), sum(each.left.count for each in done)
+        if sys.stderr.isatty():
+            self._published = self.done().values()
+            self._draw(0)
+
+    def step(self, step: Running) -> None:
+        """So far a step has come that is not published yet."""
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - self._drawn >= _BETWEEN:
+            self._draw(step.done)
+
+    def _draw(self, more: int) -> None:
+        self._drawn = time.monotonic()
+        done, elapsed = self._published, self._drawn - self._began
+        left = sum(each.left.count for each in done)
+        count, left = sum(each.recomputed.count for each in done) + min(more, left), left - min(more, left)
+        unchanged = sum(each.unchanged.count for each in done)
         # What was done before, by whoever was interrupted, took no time of this one's.
         rate = elapsed * count / (count - self._before) if count > self._before else elapsed
         print(
