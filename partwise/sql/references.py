@@ -111,9 +111,17 @@ def splice(
     return "".join([*out, sql[at:]])
 
 
+#: Words that Spark takes for the name of a table, but for an alias of one only in quotes.
+_NO_ALIAS = frozenset(
+    ["anti", "cross", "except", "full", "inner", "intersect", "join", "lateral", "left", "minus", "natural", "on", "right",
+     "semi", "union", "using"]
+)  # fmt: skip
+
+
 def _own_name(table: FoundReference) -> str:
-    """In quotes: Spark takes some of its words, such as ANTI, for the name of a table but for no alias of one."""
-    return f"`{table.table.rpartition('.')[2]}`"
+    name = table.table.rpartition(".")[2]
+    plain = name.isidentifier() and name.isascii() and "`" not in table.written and name.lower() not in _NO_ALIAS
+    return name if plain else f"`{name}`"
 
 
 def analyse(sql: str, index: str = "j") -> Analysis:

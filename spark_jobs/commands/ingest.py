@@ -125,6 +125,8 @@ def show(engine: Engine, item: Ingested, first: str | None = None) -> None:
         said.append("changed")
     if item.quarantined:
         said.append(f"{plural(item.quarantined, 'row')} quarantined (see `partwise quarantine {item.source}`)")
+    if item.left:
+        said.append(f"stopped with {plural(item.left, 'file')} still to load")
     say(f"  {item.source}: {'; '.join(said)}")
     for note in (*_losses(item), *item.notes):
         say(f"  {item.source}: {note}", "yellow")

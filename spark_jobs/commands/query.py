@@ -171,14 +171,14 @@ def _with_duckdb(sql: str, tables: dict[str, PinnedTable]) -> Result:
     except StorageError as why:
         raise Stop(f"{why}; {_WAY_BACK}") from None
     except BadQuery as why:
-        raise Stop(f"{why}{_hint(sql, tables)}") from None
+        raise Stop(f"{why}{hint(sql, tables)}") from None
 
 
 #: What to type when a table cannot be read.
 _WAY_BACK = "`partwise status` says what is wrong with it, `partwise rebuild TABLE` makes it again"
 
 
-def _hint(sql: str, tables: Collection[str]) -> str:
+def hint(sql: str, tables: Collection[str]) -> str:
     """What people bring along from definitions, or from other warehouses."""
     from partwise.storage.query import mentioned
 
