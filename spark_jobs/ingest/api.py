@@ -23,11 +23,11 @@ from spark_jobs.ingest.difference import RowChange
 from spark_jobs.ingest.dimension import load_dimension
 from spark_jobs.ingest.files.culprit import FileFailed
 from spark_jobs.ingest.files.find import SETTLE, RefusedFile
+from spark_jobs.ingest.files.lots import Lots
 from spark_jobs.ingest.files.rows import stored_schema
 from spark_jobs.ingest.foreign.copy import columns_of, load_foreign
 from spark_jobs.ingest.job import Job, job
 from spark_jobs.ingest.load import FileChanged, FilesHeld, load_files
-from spark_jobs.ingest.lots import Lots
 from spark_jobs.ingest.news import has_news
 from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.remove import removal

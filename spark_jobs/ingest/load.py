@@ -26,8 +26,8 @@ from spark_jobs.ingest.files.culprit import culprit
 from spark_jobs.ingest.files.find import FoundFile, RefusedFile, listing, look, look_into, still_growing
 from spark_jobs.ingest.files.layout import Layout, layout_of, undeclared
 from spark_jobs.ingest.files.links import LinkedFiles, linked
+from spark_jobs.ingest.files.lots import Lots
 from spark_jobs.ingest.job import Job, shape_of
-from spark_jobs.ingest.lots import Lots
 from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.quarantine import set_aside
 from spark_jobs.ingest.remove import Removal, removal

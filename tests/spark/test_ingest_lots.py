@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.ingest import Ingested
 from spark_jobs.ingest.api import take_in
-from spark_jobs.ingest.lots import Lots
+from spark_jobs.ingest.files.lots import Lots
 from tests.spark.landing import DAY, DEFINITION, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("ingest")]
