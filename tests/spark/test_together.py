@@ -81,6 +81,8 @@ def counting(points: list[str]) -> Callable[[str], None]:
 def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, Workspace]]:
     at = tmp_path_factory.mktemp("together")
     found = [Workspace(spark, at / name, TEXT, batch=limits) for name, limits in (("a", ALONE), ("b", TOGETHER))]
+    for space in found:
+        space.dimension("d", [{"g": g, "name": g * 2} for g in "ab"])
     yield found[0], found[1]
     for space in found:
         space.ledger.database.close()
@@ -90,8 +92,6 @@ def test_contents_are_those_of_steps_one_by_one(pair: tuple[Workspace, Workspace
     """Random rows, late rows and emptied parts; at some moments the job crashes between two commits."""
     rng = random.Random(7)
     one_by_one, together = pair
-    for space in pair:
-        space.dimension("d", [{"g": g, "name": g * 2} for g in "ab"])
     jobs: list[str] = []
     for arriving in ([0, 1, 2], [3], [1], [4, 0], [2]):
         new = {p: rows(rng, p) for p in arriving}
