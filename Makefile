@@ -88,4 +88,4 @@ clean: ## removes what runs leave behind; `make run` starts afresh after it
 	@sh tools/clean.sh
 
 distclean: clean ## removes the set-up too
-	@rm -rf .venv .jars .jars-* .stores .java-home .setup.lock *.egg-info build
+	@rm -rf .venv .jars .jars-* .peers .stores .java-home .setup.lock *.egg-info build
