@@ -49,10 +49,12 @@ part: 1 minute
 update: SELECT a.g, a.x, b.n FROM m[j] a LEFT JOIN (SELECT g, COUNT(*) AS n FROM m[j-1] GROUP BY g) b ON a.g = b.g
 ---
 view: high
+share: false
 part: 1 minute
 query: SELECT g, COUNT(*) AS n, SUM(x) AS s FROM m PATTERN [a, b+] WHERE a.x > 20 AND b.x > 20 GROUP BY g
 ---
 view: rolled
+share: false
 part: 1 minute
 strategy: subtract
 query: SELECT g, COUNT(*) AS n, SUM(x) AS s FROM m [WINDOW 30 minutes] GROUP BY g

@@ -7,7 +7,10 @@ costs and the cores that there are, is tried as well, then more if it holds and 
 
     python benchmarks/bench_many_views.py [--views 50] [--minutes 10] [--only]
 
-It takes about half an hour; `--only` leaves out the search for the largest number.
+It takes about half an hour; `--only` leaves out the search for the largest number. With `--goals` everything that is expected of
+many views is measured, one after the other: 10 and 50 views in one job (bench_together.py), 20 windows of
+one family (bench_sharing.py), how fresh views are at load 0.8, 1.2 and 2.0 (bench_urgency.py), and 90 views a minute in the
+product, as above.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -72,6 +77,19 @@ def many(views: int, minutes: int, only: bool) -> None:
             held, failed = (number, failed) if found.holds else (held, number)
             number = next_try(held, failed)
         print(f"the largest number that held: {held or 'none of these'}; that did not: {failed or 'none of these'}")
+
+
+def goals(views: int, minutes: int) -> None:
+    """Each in a process of its own, so that none is warmed up by another."""
+    here = Path(__file__).parent
+    for script, *given in (
+        ("bench_together.py", "10", "50"),
+        ("bench_sharing.py",),
+        ("bench_urgency.py",),
+        ("bench_many_views.py", "--views", str(views), "--minutes", str(minutes), "--only"),
+    ):
+        print(f"== {' '.join([script, *given])}", flush=True)
+        subprocess.run([sys.executable, str(here / script), *given], check=False)
 
 
 def next_try(held: int, failed: int | None) -> int:
@@ -154,8 +172,12 @@ def shown(spent: Mapping[str, float]) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--views", type=int, default=50)
+    parser.add_argument("--views", type=int)
     parser.add_argument("--minutes", type=int, default=10)
+    parser.add_argument("--goals", action="store_true", help="measure everything that is expected of many views")
     parser.add_argument("--only", action="store_true", help="no search for the largest number that holds")
     given = parser.parse_args()
-    many(given.views, given.minutes, given.only)
+    if given.goals:
+        goals(given.views or 90, given.minutes)
+    else:
+        many(given.views or 50, given.minutes, given.only)

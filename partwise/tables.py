@@ -6,6 +6,7 @@ the planner know nothing else of them, and the simulation makes its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,9 @@ from partwise.parts import Reference
 from partwise.plan.refresh import Refresh
 
 Kind = Literal["source", "dimension", "view"]
+
+#: What stands behind the kind of a helper in its name: what it is made of, or a number.
+_MARK = re.compile(r"_([0-9a-f]{8}|[0-9]+)$")
 
 #: A dimension is unpartitioned; the ledger keeps it as a table with this single part.
 DIMENSION_PART = 0
@@ -42,7 +46,8 @@ class Table:
 
     `initial` are the inputs of the first part (INITIALIZE), `inputs` those of every later one
     (UPDATE). A view without INITIALIZE has the same inputs in both. Parts of the inputs named in `optional`
-    that lie before the start of that input read nothing; they are not waited for.
+    that lie before the start of that input read nothing; they are not waited for. A shared helper serves the views
+    in `also`, too.
     """
 
     name: str
@@ -62,6 +67,22 @@ class Table:
     rolling: bool = False  # a view that keeps only its newest part: one table that holds the result as of now
     forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
     timed: bool = False  # a dimension whose rows are valid for a time: a change counts for rows of that time
+    also: tuple[str, ...] = ()
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The views that a generated helper serves; none if it is no helper."""
+        return () if self.helper_of is None else (self.helper_of, *self.also)
+
+    @property
+    def for_views(self) -> tuple[str, ...]:
+        """The views that are concerned by what happens to it: those that it serves, or itself."""
+        return self.serves or (self.name,)
+
+    @property
+    def helper_kind(self) -> str:
+        """What a generated helper is: `panes` for worst__panes as for measurements__panes_3fa1c2d4."""
+        return _MARK.sub("", self.name.rpartition("__")[2])
 
     @property
     def self_references(self) -> tuple[Reference, ...]:
@@ -74,7 +95,7 @@ class Table:
 
     @property
     def family(self) -> str:
-        """The view that a generated helper serves, else the table itself: a refresh policy holds for all of them."""
+        """The (first) view that a generated helper serves, else the table itself: a refresh policy holds for all of them."""
         return self.helper_of or self.name
 
     @property

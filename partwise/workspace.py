@@ -132,14 +132,18 @@ class Workspace:
 
     def take_over(self, ledger: Ledger, written: Program, now: float) -> Program:
         """Let the ledger know the definitions as they are written now. Returns them as they run here."""
-        from partwise.choose.settled import as_kept, settled, to_record
-        from partwise.ledger.records.strategies import SettledMeanwhile, settlements
+        from partwise.choose.settled import as_kept, settled, to_record, too_late_to_share
+        from partwise.ledger.records.strategies import SettledMeanwhile, Settlements, settlements
 
         while True:
             with ledger.database.reading() as r:
-                known, graph = settlements(r), ledger.graph_at(r)
+                graph = ledger.graph_at(r)
+                known = settlements(r, graph)
                 record = to_record(written, known, as_kept(r, graph, written, known))
-            definitions = settled(written, {**known, **{item.view: item for item in record}})
+                then = Settlements({**known, **{item.view: item for item in record}}, known.owners)
+                definitions = settled(written, then)
+                alone = too_late_to_share(r, graph, definitions)
+            definitions = definitions.with_own(definitions.owning | alone)
             try:
                 ledger.define(definitions.graph(), now, not_to_retire(graph, definitions), known, record)
                 return definitions
@@ -154,11 +158,11 @@ def not_to_retire(known: Graph, definitions: Program) -> frozenset[str]:
     that a view which is usable has no longer.
     """
     usable = definitions.usable
-    gone = {name for name, table in known.tables.items() if name not in usable and table.helper_of not in usable}
+    gone = {name for name, each in known.tables.items() if name not in usable and usable.keys().isdisjoint(each.serves)}
     if not definitions.ok:
         return frozenset(gone)
     written = {name.lower() for name in definitions.tables}
-    return frozenset(name for name in gone if (known[name].helper_of or name).lower() in written)
+    return frozenset(name for name in gone if any(each.lower() in written for each in known[name].for_views))
 
 
 def open_workspace(

@@ -7,7 +7,7 @@ asks the world for anything.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from partwise.compile.program import Program, ProgramTable
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
 from partwise.ledger.records.running import Running
-from partwise.ledger.records.strategies import Settlement
+from partwise.ledger.records.strategies import Settlements
 from partwise.ledger.write.lease_holding import SECONDS, leased, leased_together, who
 from partwise.ledger.write.leases import Fenced, Lease
 from partwise.ledger.write.orphans import Foreign, adopt_orphans
@@ -62,7 +62,7 @@ class Engine:
     settling: bool = True  # whether windows are counted before their first part
     settled: set[str] = field(default_factory=set)  # windows that need not be looked at again
 
-    def catch_up(self, known: Mapping[str, Settlement] | None = None) -> None:
+    def catch_up(self, known: Settlements | None = None) -> None:
         """Go on with windows kept as the ledger says now."""
         self.definitions = settled(self.definitions, self.ledger.strategies() if known is None else known)
 

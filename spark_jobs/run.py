@@ -169,7 +169,10 @@ def _with_helpers(engine: Engine, only: Collection[str] | None) -> Collection[st
     """A window that is settled while this runs may have other helpers than when these names were chosen."""
     if only is None:
         return None
-    return {*only, *(name for name, helper in engine.definitions.helpers.items() if helper.helper_of in only)}
+    return {
+        *only,
+        *(name for name, helper in engine.definitions.helpers.items() if any(v.name in only for v in helper.served)),
+    }
 
 
 def _grouped(engine: Engine, steps: list[Step], alone: Collection[str]) -> list[list[Step]]:

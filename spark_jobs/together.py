@@ -25,8 +25,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 
 from partwise import storage
-from partwise.choose.together import Room
-from partwise.compile.program import Runnable
+from partwise.choose.together import Room, job_of_its_own
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.pin import Pin
 from partwise.ledger.write.leases import Fenced, Lease
@@ -38,7 +37,6 @@ from spark_jobs.step import small
 from spark_jobs.step.by_keys import Repairs
 from spark_jobs.step.compute import PART_COLUMNS, Computing, QueryFailed, SharedInputs
 from spark_jobs.step.many import Many, NotTogether
-from spark_jobs.step.read import union
 from spark_jobs.step.run_step import Report, carry_out, has_its_table
 from spark_jobs.step.settle import settle
 
@@ -51,13 +49,15 @@ _ITS_OWN = (storage.StorageError, DeltaError, Fenced, OSError)
 
 @dataclass
 class Member:
-    """One table's step: `rows` are its result with hashes, of `part` alone or with the part columns."""
+    """One table's step: `rows` are its result, of `part` alone or with the part columns, and `columns` what has to be
+    selected from them, hashes included."""
 
     held: Lease
     computing: Computing
     many: Many
     part: int | None
     rows: DataFrame
+    columns: Mapping[str, str]
     fields: tuple[tuple[str, Any], ...]
 
     quick: bool
@@ -74,11 +74,7 @@ class Member:
 
 def may_share(engine: Engine, table: str) -> bool:
     """Whether steps of a table may be computed together with others."""
-    found = engine.definitions.usable.get(table)
-    if not isinstance(found, Runnable) or found.written.engine == "submit":
-        return False
-    mine = engine.definitions.graph()[table]
-    return not (mine.self_references or mine.rolling)
+    return not job_of_its_own(engine.definitions, table)
 
 
 def run_together(
@@ -159,10 +155,10 @@ def _member(
     assert handle is not None
     part = parts[0] if len(parts) == 1 else None
     result = many.rows(parts) if part is None else computing.result(part)
-    rows = small.hashed(result, handle.schema, computing.view.sketches, part)
+    rows, columns = small.to_select(result, handle.schema, computing.view.sketches, part)
     schema = handle.schema if part is None else schemas.without(handle.schema, PART_COLUMNS)
     fields = (*schemas.fields(schema), *((name, "long") for name in small.HASHES))
-    return Member(held, computing, many, part, rows, fields, quick)
+    return Member(held, computing, many, part, rows, columns, fields, quick)
 
 
 def _computed(members: list[Member]) -> dict[str, small.Collected]:
@@ -188,11 +184,11 @@ def _job(members: list[Member]) -> dict[str, small.Collected]:
     for member, place, number in zip(members, places, numbers, strict=True):
         column_of = {slot: name for name, slot in place.items()}
         columns = [
-            f"{schemas.quoted(column_of[slot]) if slot in column_of else f'CAST(NULL AS {schemas.sql_type(kind)})'} AS {slot}"
+            f"{member.columns[column_of[slot]] if slot in column_of else f'CAST(NULL AS {schemas.sql_type(kind)})'} AS {slot}"
             for slot, kind in slots.values()
         ]
         frames.append(member.rows.selectExpr(f"{number}L AS {_OF}", *columns))
-    rows = union(frames).toArrow()
+    rows = _all(frames).toArrow()
     found = {}
     for member, place, number in zip(members, places, numbers, strict=True):
         own = rows.filter(pc.equal(rows[_OF], number)).select(list(place.values())).rename_columns(list(place))
@@ -201,6 +197,14 @@ def _job(members: list[Member]) -> dict[str, small.Collected]:
         length = computing.pin.table.length
         found[member.table] = small.collected(own, computing.own.schema, member.part, length)
     return found
+
+
+def _all(frames: list[DataFrame]) -> DataFrame:
+    """Their union, put together in halves: each query that is put around another one is looked through by Spark."""
+    if len(frames) == 1:
+        return frames[0]
+    half = len(frames) // 2
+    return _all(frames[:half]).unionAll(_all(frames[half:]))
 
 
 def _places(member: Member, slots: dict[tuple[str, int], tuple[str, Any]]) -> dict[str, str]:

@@ -59,6 +59,56 @@ MUTATIONS = (
         "pass\n        return",
         "tests/upkeep/test_compact.py",
     ),
+    # -- which helpers are the same
+    Mutation(
+        "a helper is told apart by the helpers that it reads",
+        "partwise/compile/sharing/names.py",
+        "called = {**names, helper.name.lower(): _ITSELF}",
+        'called = {**dict.fromkeys(names, "other__"), helper.name.lower(): _ITSELF}',
+        "tests/compile/test_shared_helpers.py",
+    ),
+    Mutation(
+        "COUNT(m.*) is not COUNT(*)",
+        "partwise/compile/sharing/text.py",
+        'if after == "DOT" and then == "STAR":',
+        "if False:",
+        "tests/compile/test_shared_helpers.py",
+    ),
+    Mutation(
+        "names inside a lambda stay as they are",
+        "partwise/compile/sharing/text.py",
+        '{"ARROW", "JOIN"}',
+        '{"JOIN"}',
+        "tests/compile/test_shared_helpers.py",
+    ),
+    Mutation(
+        "sums that may fail are not kept along",
+        "partwise/compile/window/aggregates.py",
+        'safe = len(args) == 1 and (is_integer(kinds[0]) or kinds[0] in ("float", "double"))',
+        "safe = len(args) == 1 and kinds[0] is not None",
+        "tests/compile/test_shared_helpers.py",
+    ),
+    Mutation(
+        "nobody joins a helper that has lost parts",
+        "partwise/choose/settled.py",
+        "if now.floor is not None or now.start not in",
+        "if now.start not in",
+        "tests/ledger/test_sharing.py",
+    ),
+    Mutation(
+        "helpers that were built stay with their view",
+        "partwise/choose/settled.py",
+        "if _own_mark(chosen, view) == mark)",
+        "if _own_mark(chosen, view) is None)",
+        "tests/ledger/test_sharing.py",
+    ),
+    Mutation(
+        "a shared helper stays with the views that it still serves",
+        "partwise/ledger/records/strategies.py",
+        "names = {*tables_of(now, view), *tables_of(then, view)}",
+        "names = {*tables_of(now, view)} & {view, *tables_of(then, view)}",
+        "tests/ledger/test_sharing.py",
+    ),
     # -- what the relational tree says of a query
     Mutation(
         "keys of several parts hold together with the part",

@@ -66,21 +66,24 @@ def ready_views(
     """Views with ready parts, each after those that it reads. `only` names views; helpers count as their view."""
     found: dict[str, list[Span]] = {}
     for name, look in looks.items():
-        view = graph[name].helper_of or name
-        if not look.ready or view not in graph.tables or (only is not None and view not in only):
+        views = [v for v in graph[name].for_views if v in graph.tables and (only is None or v in only)]
+        if not look.ready or not views:
             continue
         for step in steps_of(graph, facts, looks, look, look.ready):
             lo, hi = step.parts
-            others = [r.seq for r in look.due if r.lo <= hi and r.hi >= lo and not _own(graph, view, r)]
-            span = same_time(step.parts, look.table.length, graph[view].length)
-            found.setdefault(view, []).append(Span(span, step.reason, max(others, default=-1)))
+            due = [r for r in look.due if r.lo <= hi and r.hi >= lo]
+            for view in views:
+                span = same_time(step.parts, look.table.length, graph[view].length)
+                others = [r.seq for r in due if not _own(graph, view, r)]
+                found.setdefault(view, []).append(Span(span, step.reason, max(others, default=-1)))
     return [Ready(view, tuple(spans)) for view, spans in found.items()]
 
 
 def _own(graph: Graph, view: str, row: Due) -> bool:
-    """Whether the view's own helper made it due: the run that computed the helper goes on with the view."""
+    """Whether a helper of the view made it due: a run of the view goes on with the view after the helper, whoever
+    computed that, and what it leaves is told when it ends."""
     cause = graph.tables.get(row.cause.table or "")
-    return cause is not None and cause.helper_of == view
+    return cause is not None and view in cause.serves
 
 
 def to_tell(

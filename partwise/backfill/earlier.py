@@ -52,17 +52,17 @@ def earlier(
 ) -> Earlier:
     """Move the start of a view as near to `lo` as its inputs allow; with `upstream` those of the views it reads, too.
 
-    Helpers that were generated for the view always move along: nobody else decides about them.
+    Helpers that were generated for the view always move along, but not if other views would hold something else by it.
     """
     found = Earlier() if found is None else found
     view, begins = graph[name], facts.start(name)
-    if begins is None or begins <= lo or view.start.rule == "at" or floor(name) is not None:
+    if begins is None or begins <= lo or view.start.rule == "at" or floor(name) is not None or _matters(graph, view):
         return found
     for item in dict.fromkeys((*view.initial, *view.inputs)):
         other = graph[item.table]
         if item.reference is None or other.kind != "view" or other.name == name:
             continue
-        if upstream or other.helper_of in (name, view.helper_of or name):
+        if upstream or not set(other.serves).isdisjoint(view.for_views):
             earlier(graph, facts, floor, other.name, item.reference.lo.at(lo), upstream, found)
 
     then = _Then(facts, found)
@@ -73,6 +73,13 @@ def earlier(
         found.old[name] = begins
         found.built[name] = buildable(view, new, Parts.of((new, begins - 1)), Parts(), then)
     return found
+
+
+def _matters(graph: Graph, helper: Table) -> bool:
+    """Whether other views see where this shared helper begins: in what follows from its first part, or in what is not there
+    before it."""
+    readers = (graph[name] for name in graph.consumers.get(helper.name, ()))
+    return bool(helper.also) and (bool(helper.self_references) or any(helper.name in each.optional for each in readers))
 
 
 def _first_fitting(view: Table, possible: Parts, lo: int, begins: int, facts: PartFacts) -> int | None:

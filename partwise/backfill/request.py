@@ -112,7 +112,7 @@ def ask(world: World, name: str, span: Range, upstream: bool = False) -> Asked:
         table, waiting = world.graph[other], (wanted & world.due(other)) - requested.get(other, Parts())
         if other == name and table.repair == "manual":
             continue  # nobody requested earlier ones
-        if waiting and table.helper_of == name and table.repair == "manual":
+        if waiting and name in table.serves and table.repair == "manual":
             # A view that people repair, and the helpers that were generated for it, are one thing to them.
             requested[other] = requested.get(other, Parts()) | waiting
         elif waiting and table.refresh is not None:

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from partwise.choose.window import has_grown
+from partwise.compile.fingerprint import fingerprint
 from partwise.compile.model import Choice
-from partwise.compile.program import CompiledView, Program
+from partwise.compile.program import Alternative, CompiledView, Program
+from partwise.compile.table import to_table
+from partwise.ledger.catalog import settled as catalogued
 from partwise.ledger.database import Reading
-from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, usual_rows
+from partwise.ledger.read.part_facts import PartsToCome
+from partwise.ledger.records.strategies import Settlement, Settlements, is_built, kept_as, settlements, usual_rows
 from partwise.tables import Graph
 
 #: Why a strategy is what it is, where nobody has counted. The first is read only after the line has gone.
@@ -20,12 +24,54 @@ ASKED = "it was requested by a line that is gone"
 FOUND = "it was so when it was looked at, and parts had been built"
 
 
-def settled(program: Program, known: Mapping[str, Settlement]) -> Program:
+def settled(program: Program, known: Settlements) -> Program:
     """This program with windows kept as the ledger says.
 
     One that was settled for another query stays until it is settled again: nothing is gained by another way meanwhile.
+    Helpers that were built for a view alone stay its own until its query means something else.
     """
-    return program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
+    chosen = program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
+    return chosen.with_own(view for view, mark in known.owners.items() if _own_mark(chosen, view) == mark)
+
+
+def _own_mark(program: Program, view: str) -> str | None:
+    """The fingerprint of a view that shares no helpers; None if none of them could be shared."""
+    compiled = program.views.get(view)
+    if compiled is None or not compiled.own:
+        return None
+    way = program.own_way(view)
+    lower = {name.lower(): table for name, table in program.tables.items()}
+    return fingerprint(way.table, {**lower, **{helper.name.lower(): helper for helper in way.helpers}})
+
+
+def too_late_to_share(r: Reading, graph: Graph, program: Program) -> frozenset[str]:
+    """Views that cannot join what others share, because they would have other parts by it than by themselves.
+
+    A shared helper began where its first reader needed it, and loses parts that none of its readers needs any more. Who
+    comes later, and would begin earlier or later by itself, keeps helpers of its own.
+    """
+    found = set()
+    tables = program.graph().tables
+    for view, compiled in program.views.items():
+        if view not in tables or not compiled.own or view in program.owning:
+            continue
+        known = graph.tables.get(view)
+        if known is not None and known.fingerprint == tables[view].fingerprint:
+            continue  # it reads them already
+        if not all(_begins_alike(r, program, *ways) for ways in zip(compiled.alternatives, compiled.own, strict=True)):
+            found.add(view)
+    return frozenset(found)
+
+
+def _begins_alike(r: Reading, program: Program, shared: Alternative, own: Alternative) -> bool:
+    """Whether what there is of the shared helpers has the parts that the view's own would have."""
+    facts, known = PartsToCome(r), {**program.usable, **{helper.name: helper for helper in own.helpers}}
+    for helper, alone in zip(shared.helpers, own.helpers, strict=True):
+        facts.expect(to_table(alone, known))
+        now = catalogued(r, helper.name)
+        if now.floor is not None or now.start not in (None, facts.start(alone.name)):
+            return False
+    return True
 
 
 def to_record(program: Program, known: Mapping[str, Settlement], kept: Mapping[str, str]) -> list[Settlement]:

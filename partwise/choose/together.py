@@ -10,11 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from partwise.plan.model import Step
+from partwise.compile.program import Program, Runnable
+from partwise.plan.model import Plan, Step
+from partwise.plan.urgency import first_of_each
 from partwise.settings import Batch
 
 #: So many rows are read in about the time that a job costs in any case.
 MOST_READ = 1_000_000
+
+
+def job_of_its_own(program: Program, table: str) -> str:
+    """Why steps of this table are never computed together with others; nothing where they may be."""
+    found = program.usable.get(table)
+    if not isinstance(found, Runnable):
+        return "it is loaded, not computed"
+    if found.written.engine == "submit":
+        return "its definition asks for engine: submit"
+    mine = program.graph()[table]
+    if mine.self_references:
+        return "it reads its own earlier parts"
+    return "it is a rolling table" if mine.rolling else ""
+
+
+def shared_jobs(program: Program, plan: Plan, limits: Batch, now: float) -> list[list[Step]]:
+    """Steps of a plan that are computed in one job, as far as they are small."""
+    if limits.views < 2:
+        return []
+    graph = program.graph()
+    steps = first_of_each((step for step in plan.steps if step.table in graph.tables), plan.allowed, now)
+    groups = grouped(steps, lambda name: graph[name].length, lambda name: not job_of_its_own(program, name), limits)
+    return [group for group in groups if len(group) > 1]
 
 
 def grouped(

@@ -38,6 +38,14 @@ GROWN = 4
 LONG_WINDOW = 60
 
 
+def panes_made(shape: WindowShape, rows: int, groups: int | None) -> float:
+    """What making a pane costs. `rows` are in a part of the table that is read, `groups` in a pane."""
+    in_pane = rows * shape.ratio
+    of = groups if groups is not None else in_pane // 10
+    read = 1 + SCATTERED * min(1.0, of / max(1, in_pane))
+    return TABLE / shape.per_slide + read * in_pane + WRITTEN * of
+
+
 def costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[Strategy, int]:
     """Of one new part, by strategy. `rows` and `groups` of one pane."""
     read = 1 + SCATTERED * min(1.0, groups / max(1, rows))

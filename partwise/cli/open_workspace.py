@@ -120,10 +120,13 @@ def snapshot_of(workspace: Workspace, definitions: Program, now: float | None = 
         with as_defined(in_memory(), definitions.graph(), now) as snapshot:
             yield snapshot
         return
-    from partwise.choose.settled import settled
+    from partwise.choose.settled import settled, too_late_to_share
 
     with ledger_of(workspace, now, looking=True) as ledger:
         definitions = settled(definitions, ledger.strategies())
+        with ledger.database.reading() as r:
+            alone = too_late_to_share(r, ledger.graph_at(r), definitions)
+        definitions = definitions.with_own(definitions.owning | alone)
         known = not_to_retire(ledger.graph(), definitions)
         with as_defined(ledger, definitions.graph(), now, known) as snapshot:
             yield snapshot

@@ -40,6 +40,7 @@ def assemble(reading: DefinitionsReading) -> Program:
     reading.problems += _bad_repairs(reading, compiling)
     reading.problems += _sampled(reading, compiling)
     reading.problems += _with_state(reading, compiling)
+    _share(compiling)
     unique = {(*p.order, p.hint): p for p in reading.problems}
     problems = tuple(sorted(unique.values(), key=lambda p: p.order))
     written = {definition.name: definition for definition in tables.values()}
@@ -59,6 +60,21 @@ def _as_compiled(reading: DefinitionsReading, compiling: _Compiling) -> tuple[Pr
     written = {definition.name: definition for definition in compiling.tables.values()}
     program = Program(Definitions(written, (), reading.broken()), dict(compiling.views))
     return program, Relations(program)
+
+
+def _share(compiling: _Compiling) -> None:
+    """Lets views read the same helpers. One whose helper has the name of another one by chance keeps its own."""
+    from partwise.compile.sharing import shared
+
+    meanings: dict[str, str | None] = {}
+    for name, view in compiling.views.items():
+        made = shared(view, compiling.tables)
+        helpers = {h.name: h.meaning for way in made.alternatives for h in way.helpers if h.meaning is not None}
+        taken = any(each.lower() in compiling.tables for each in helpers)
+        if not taken and all(meanings.setdefault(each, meaning) == meaning for each, meaning in helpers.items()):
+            compiling.views[name] = made
+        else:
+            compiling.views[name] = replace(view, alternatives=view.own or view.alternatives, own=())
 
 
 def _bad_repairs(reading: DefinitionsReading, compiling: _Compiling) -> list[Problem]:

@@ -20,7 +20,13 @@ _MEANING = 1
 
 def fingerprint(definition: ProgramTable, tables: Mapping[str, Definition | Runnable]) -> str:
     """`tables` by lower-case name: the kinds and part lengths of inputs count, too."""
-    text = json.dumps([_MEANING, _meaning(definition, tables)], sort_keys=True, separators=(",", ":"))
+    if isinstance(definition, Runnable) and definition.meaning is not None:
+        return definition.meaning
+    return hashed(_meaning(definition, tables))
+
+
+def hashed(meaning: object) -> str:
+    text = json.dumps([_MEANING, meaning], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -54,11 +60,11 @@ def _view(view: Runnable, tables: Mapping[str, Definition | Runnable]) -> dict[s
     if view.start.part is not None:
         meaning["start"] = view.start.part
     names = sorted({found.table.lower() for statement in view.statements for found in statement.found.tables})
-    meaning["inputs"] = {name: _input(tables.get(name)) for name in names}
+    meaning["inputs"] = {name: input_meaning(tables.get(name)) for name in names}
     return meaning
 
 
-def _input(definition: Definition | Runnable | None) -> list[object]:
+def input_meaning(definition: Definition | Runnable | None) -> list[object]:
     if isinstance(definition, Source | View | Runnable):
         return ["parts", definition.part]
     return ["whole"]

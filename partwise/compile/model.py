@@ -117,8 +117,9 @@ class Variant:
 class Translation:
     """Views in the order in which they are computed; the last one is the view itself.
 
-    A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`. `types` are
-    those of the view's columns that are known, by lower-case name.
+    A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`. `shared` are the
+    same ways with helpers that are made for several views to read. `types` are those of the view's columns that are
+    known, by lower-case name.
     """
 
     views: tuple[GeneratedView, ...]
@@ -126,5 +127,6 @@ class Translation:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()
+    shared: tuple[Variant, ...] = ()
     shape: WindowShape | None = None
     types: tuple[tuple[str, str], ...] = ()

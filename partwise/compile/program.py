@@ -8,7 +8,7 @@ which one runs is a Choice, which the ledger records (see `partwise.choose`). Th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -43,6 +43,9 @@ class Runnable:
     `fast_update`, `unique_update`, `unique_by`, `single_pass` and `sketches` are as in
     `partwise.compile.model.GeneratedView`; plain SQL has none of them.
 
+    A shared helper serves the views in `others`, too. `meaning` is then what its name is made of, and all that its
+    fingerprint says: whose text of it runs does not matter.
+
     A helper `beside` its view is not needed by it: a sample, or a kept join. It is always repaired at once, whatever the
     view waits for, and it is kept as long as the view, or for `kept_for` seconds. `state` is the kept join that a step
     of the view may read.
@@ -64,11 +67,18 @@ class Runnable:
     beside: bool = False
     kept_for: int | None = None
     state: KeptJoin | None = None
+    meaning: str | None = None
+    others: tuple[View, ...] = ()
 
     @property
     def helper_of(self) -> str | None:
-        """The view that this helper serves; None for the view itself."""
+        """The first view that this helper serves; None for the view itself."""
         return None if self.name == self.written.name else self.written.name
+
+    @property
+    def served(self) -> tuple[View, ...]:
+        """The views that this helper serves, in the order of computing; the view itself if it is none."""
+        return (self.written, *self.others)
 
     @property
     def rolling(self) -> bool:
@@ -148,7 +158,8 @@ class CompiledView:
 
     `usual` is the choice that the query alone suggests (or its author asks for); plain SQL has none. A window has a
     `shape`, which is what choosing by counts has to know, and a `mark`, which says which query it is, however it is
-    kept: a choice holds as long as that stays. `columns` are the names of the result where they are known for sure,
+    kept: a choice holds as long as that stays. `own` are the same ways with helpers that no other view reads, where
+    `alternatives` have helpers that can be shared. `columns` are the names of the result where they are known for sure,
     `types` those of their types that are, by lower-case name.
     """
 
@@ -160,6 +171,7 @@ class CompiledView:
     columns: tuple[str, ...] | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     sampled: Sampled | None = None
+    own: tuple[Alternative, ...] = ()
 
     @property
     def name(self) -> str:
@@ -170,10 +182,11 @@ class CompiledView:
         """Whether its author leaves it to Partwise how it is kept."""
         return self.written.strategy == "auto"
 
-    def alternative(self, choice: Choice | None) -> Alternative:
-        """The one that a choice names. Raises KeyError if there is no such way."""
+    def alternative(self, choice: Choice | None, own: bool = False) -> Alternative:
+        """The one that a choice names, with helpers of its `own` if need be. Raises KeyError if there is no such way."""
         strategy = None if choice is None else choice.strategy
-        found = next((each for each in self.alternatives if each.strategy == strategy), None)
+        ways = self.own if own and self.own else self.alternatives
+        found = next((each for each in ways if each.strategy == strategy), None)
         if found is None:
             raise KeyError(strategy)
         return found
@@ -186,13 +199,15 @@ class CompiledView:
 class Program:
     """Everything that a workspace runs. `views` are compiled, by name, in an order in which they can be computed.
 
-    `choices` are those that differ from what a query alone suggests. `written` is what the authors wrote, with all
+    `choices` are those that differ from what a query alone suggests. `owning` are views that share no helpers, because
+    theirs were built before others could read them, or because those of others lack parts. `written` is what the authors wrote, with all
     problems: of a definition with errors there may be a compiled view for looking at, which is not `usable`.
     """
 
     written: Definitions = field(default_factory=Definitions)
     views: Mapping[str, CompiledView] = field(default_factory=dict)
     choices: Mapping[str, Choice] = field(default_factory=dict)
+    owning: frozenset[str] = frozenset()
 
     @property
     def tables(self) -> Mapping[str, Definition]:
@@ -215,7 +230,16 @@ class Program:
 
     def alternative(self, view: str) -> Alternative:
         """The way in which a compiled view runs."""
-        return self.views[view].alternative(self.choice(view))
+        return self.views[view].alternative(self.choice(view), view in self.owning)
+
+    def own_way(self, view: str) -> Alternative:
+        """The same, with helpers that no other view reads."""
+        return self.views[view].alternative(self.choice(view), own=True)
+
+    def with_own(self, views: Iterable[str]) -> Program:
+        """The same program in which these views, and no others, have helpers of their own that could be shared."""
+        wanted = frozenset(view for view in views if view in self.views and self.views[view].own)
+        return self if wanted == self.owning else replace(self, owning=wanted)
 
     def choosing(self, choices: Mapping[str, Choice]) -> Program:
         """The same program with these choices, by view. What is not possible, or up to the author, stays as it is."""
@@ -232,12 +256,17 @@ class Program:
     def helpers(self) -> Mapping[str, Runnable]:
         """Tables that were generated for views, as they are chosen."""
         taken = {name.lower() for name in self.tables}
-        return {
-            helper.name: helper
-            for view in self.views
-            for helper in self.alternative(view).helpers
-            if helper.name.lower() not in taken
-        }
+        found: dict[str, list[Runnable]] = {}
+        for view in self.views:
+            for helper in self.alternative(view).helpers:
+                if helper.name.lower() not in taken:
+                    found.setdefault(helper.name, []).append(helper)
+        return {name: self._one(alike) for name, alike in found.items()}
+
+    def _one(self, alike: list[Runnable]) -> Runnable:
+        """The helper that all of these are. Views with errors have no say in it while there is another one."""
+        sound = [each for each in alike if each.written.name.lower() not in self.written.broken] or alike
+        return sound[0] if len(sound) == 1 else replace(sound[0], others=tuple(each.written for each in sound[1:]))
 
     @cached_property
     def usable(self) -> Mapping[str, ProgramTable]:

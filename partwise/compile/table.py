@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 from partwise.checks.mark import mark_of
 from partwise.compile.fingerprint import fingerprint
@@ -34,12 +35,12 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
         inputs=inputs,
         initial=initial,
         start=definition.start,
-        freshness=definition.written.freshness,
-        # What stands beside a view is there to be fresh while the view waits.
-        repair="automatic" if definition.beside else definition.written.repair,
+        freshness=min((view.freshness for view in definition.served if view.freshness is not None), default=None),
+        repair=_repair(definition),
         refresh=None if definition.beside else _refresh(definition, all_tables),
         patience=_patience(definition),
         helper_of=definition.helper_of,
+        also=tuple(view.name for view in definition.others),
         checks=checks,
         optional=tuple(tables[name.lower()].name for name in definition.optional),
         rolling=definition.rolling,
@@ -55,11 +56,17 @@ def _refresh(view: Runnable, tables: Mapping[str, ProgramTable]) -> Refresh | No
     return replace(policy, rows=tuple((names.get(name.lower(), name), least) for name, least in policy.rows))
 
 
+def _repair(view: Runnable) -> Literal["automatic", "manual"]:
+    """The most eager of the views that a helper serves. What stands beside a view is there to be fresh while it waits."""
+    eager = view.beside or any(each.repair == "automatic" for each in view.served)
+    return "automatic" if eager else "manual"
+
+
 def _patience(view: Runnable) -> float:
     """Bounded, so that an input that changes during every run does not keep its readers waiting for ever; but longer than
     ordinary steps take: whoever does not wait is computed twice."""
-    given = view.written.patience
-    return max(HOUR, view.part) if given is None else given
+    given = [max(HOUR, view.part) if each.patience is None else each.patience for each in view.served]
+    return min(given)
 
 
 def _named(name: str, tables: Mapping[str, ProgramTable]) -> ProgramTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from partwise.compile.dimensions.joins import FORWARD, TIMED, Kind
@@ -16,8 +17,8 @@ from partwise.definitions.problems import Problem, Severity
 from partwise.definitions.yaml.places import Place, Placed
 from partwise.parts import part_text
 from partwise.sql.canonical import canonical_of
-from partwise.sql.references import Analysis, analyse, find
-from partwise.tables import Start
+from partwise.sql.references import Analysis, FoundReferences, analyse, find
+from partwise.tables import Start, is_dated
 
 if TYPE_CHECKING:
     from partwise.compile.model import GeneratedView, InputTable, QueryView, Strategy, Translation
@@ -92,9 +93,19 @@ def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definitio
     ways = tuple(_alternative(each.strategy, each.views, each.notes, view, here, tables) for each in answer.variants)
     if not any(way.strategy == answer.choice.strategy for way in ways):
         ways = (*ways, _alternative(answer.choice.strategy, answer.views, answer.notes, view, here, tables))
+    # What is made for several views is named for one here, too: see `partwise.compile.sharing`.
+    alike = {each.strategy: each.views for each in answer.variants}
+    dated = any(is_dated(view.name, each.name) for views in alike.values() for each in views)
+    shared = tuple(
+        next(way for way in ways if way.strategy == each.strategy)
+        if each.views == alike[each.strategy]
+        else _alternative(each.strategy, each.views, each.notes, view, here, tables)
+        for each in (() if dated else answer.shared)
+    )
     made = CompiledView(
         written=view,
-        alternatives=ways,
+        alternatives=shared or ways,
+        own=ways if shared else (),
         usual=answer.choice,
         shape=answer.shape,
         mark=_mark(ways, tables) if answer.shape is not None else "",
@@ -143,8 +154,8 @@ def _runnable(made: GeneratedView, view: View, here: Place, tables: Mapping[str,
     def statement(text: str, index: str) -> Statement:
         text = valid_text(text, index, tables) if made.name != view.name else text
         placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
-        analysis = analyse(text, index)
-        return Statement(text, index, analysis.found, placed, canonical_of(text, analysis))
+        found, canonical = _read(text, index)
+        return Statement(text, index, found, placed, canonical)
 
     return Runnable(
         name=made.name,
@@ -161,6 +172,13 @@ def _runnable(made: GeneratedView, view: View, here: Place, tables: Mapping[str,
         single_pass=made.single_pass,
         sketches=made.sketches,
     )
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, index: str) -> tuple[FoundReferences, str]:
+    """Panes are written alike for many views, and for several ways to keep one."""
+    analysis = analyse(text, index)
+    return analysis.found, canonical_of(text, analysis)
 
 
 def input_table(table: Definition, results: Results) -> InputTable:

@@ -75,6 +75,7 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
         output=document.output,
         updates=document.updates,
         partial=document.partial,
+        share=document.share,
         keep=document.keep,
         repair=document.repair if isinstance(document.repair, str) else document.repair.when,
         repair_by="auto" if isinstance(document.repair, str) else document.repair.by,

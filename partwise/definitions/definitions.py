@@ -159,6 +159,7 @@ class View:
     output: Literal["snapshot", "pairs", "rolling"] = "snapshot"
     updates: Literal["monotonic", "weakest", "weak", "strict"] | None = None
     partial: bool = False
+    share: bool = True
     keep: int | None = None
     repair: Literal["automatic", "manual"] = "automatic"
     repair_by: Literal["auto", "recompute", "keys", "merge"] = "auto"

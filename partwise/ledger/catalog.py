@@ -79,6 +79,8 @@ def to_json(table: Table) -> str:
         fields["forward"] = True
     if table.timed:
         fields["timed"] = True
+    if table.also:
+        fields["also"] = list(table.also)
     return json.dumps(fields)
 
 
@@ -89,6 +91,7 @@ def from_json(text: str) -> Table:
     fields["initial"] = tuple(_from_input(i) for i in raw["initial"])  # type: ignore[attr-defined]
     fields["start"] = Start(*raw["start"])  # type: ignore[misc]
     fields["optional"] = tuple(raw["optional"])  # type: ignore[arg-type]
+    fields["also"] = tuple(raw.get("also", ()))  # type: ignore[arg-type]
     if raw.get("refresh") is not None:
         fields["refresh"] = Refresh.from_json(raw["refresh"])  # type: ignore[arg-type]
     return Table(**fields)  # type: ignore[arg-type]

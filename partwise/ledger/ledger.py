@@ -21,7 +21,7 @@ from partwise.ledger.read.as_of import sequence_at, versions_at
 from partwise.ledger.read.audit import audit, rebuild
 from partwise.ledger.read.pin import DefinitionChanged, Pin, Version, pin, version_of
 from partwise.ledger.records import refreshes, repairs, strategies
-from partwise.ledger.records.strategies import Settlement
+from partwise.ledger.records.strategies import Settlement, Settlements
 from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
 from partwise.ledger.schema import failure, step
@@ -58,7 +58,7 @@ class Ledger:
         graph: Graph,
         now: float,
         broken: Collection[str] = (),
-        made_with: Mapping[str, Settlement] | None = None,
+        made_with: Settlements | None = None,
         record: Collection[Settlement] = (),
     ) -> definitions.Changes:
         """Take over definitions; does nothing, and takes no sequence, if the ledger has them already.
@@ -70,7 +70,8 @@ class Ledger:
             if not definitions.changes(r, graph, broken) and not record:
                 return definitions.Changes()
         with self._defining(now) as w:
-            if made_with is not None and strategies.chosen(strategies.settlements(w)) != strategies.chosen(made_with):
+            now_known = strategies.settlements(w, self._catalog.graph(w))
+            if made_with is not None and not strategies.same(now_known, made_with):
                 raise strategies.SettledMeanwhile
             for item in record:
                 strategies.write(w, item)
@@ -89,10 +90,10 @@ class Ledger:
         with self._defining(now) as w:
             return still(w) and strategies.settle(w, self._catalog, item, before, after, dead)
 
-    def strategies(self) -> dict[str, Settlement]:
+    def strategies(self) -> Settlements:
         """How windows are kept, by view, as far as it is settled."""
         with self.database.reading() as r:
-            return strategies.settlements(r)
+            return strategies.settlements(r, self._catalog.graph(r))
 
     @contextmanager
     def _defining(self, now: float) -> Iterator[Writing]:

@@ -59,10 +59,11 @@ class PageWorkspace:
     def definitions(self) -> Program:
         """As they run here. Read again when files have changed, or strategies have been settled."""
         from partwise.choose.settled import settled
+        from partwise.ledger.records.strategies import Settlements
 
         files = tuple(_stamps(self.workspace().definitions_folder))
-        strategies = self._open().strategies() if self.workspace().has_ledger() else {}
-        known = (files, strategies)
+        strategies = self._open().strategies() if self.workspace().has_ledger() else Settlements({})
+        known = (files, strategies, strategies.owners)
         with self._reading:
             if self._definitions is None or known != self._known:
                 self._definitions, self._known = settled(self.workspace().load(), strategies), known

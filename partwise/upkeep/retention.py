@@ -47,7 +47,9 @@ def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: 
         ):
             floor = _by_readers(graph, graph[name], known, found, late)
             if floor > -FOREVER:
-                found[name] = Wanted(floor, f"no part of {graph[name].helper_of} that may still change reads it")
+                found[name] = Wanted(
+                    floor, f"no part of {' or '.join(graph[name].serves)} that may still change reads it"
+                )
     return found
 
 

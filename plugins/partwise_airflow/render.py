@@ -143,7 +143,7 @@ def _written(file: str, text: str) -> str:
 
 def _view(where: str, definitions: Program, graph: Graph, view: View, written: str, engine: str) -> ViewSpec:
     # What reads the view itself comes after it.
-    order = [name for name in graph.order if name == view.name or graph[name].helper_of == view.name]
+    order = [name for name in graph.order if view.name in graph[name].for_views]
     helpers = [name for name in order if name != view.name]
     tables = tuple(TableSpec(name, graph[name].length) for name in order)
     return ViewSpec(

@@ -54,7 +54,7 @@ def _tables(engine: Engine, table: str) -> list[str]:
     steps = [
         step
         for step in first_of_each(plan.steps, plan.allowed, now)
-        if step.table == table or (step.table in graph.tables and graph[step.table].family in waiting)
+        if step.table == table or (step.table in graph.tables and not waiting.isdisjoint(graph[step.table].for_views))
     ]
     steps.sort(key=lambda step: step.table != table)
     if not steps or steps[0].table != table:
@@ -84,7 +84,7 @@ def already_done(step: str) -> dict[str, Any] | None:
             with ledger.database.writing(time.time()) as w:
                 begin(w, view, asked["run"])
         graph = definitions.graph()
-        names = {each for each in graph.tables if each == name or graph[each].helper_of == name}
+        names = {each for each in graph.tables if name in graph[each].for_views}
         if name not in names or ledger.plan(time.time(), names).steps:
             return None
         with ledger.database.reading() as r:

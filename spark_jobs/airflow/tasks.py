@@ -113,7 +113,7 @@ def _helpers_first(engine: Engine, view: str) -> dict[str, Any] | None:
 
     settle(engine, view)
     graph = engine.definitions.graph()
-    helpers = {each for each in graph.order if graph[each].helper_of == view}
+    helpers = {each for each in graph.order if view in graph[each].serves}
     while helpers and (steps := engine.ledger.plan(engine.now(), helpers).steps):
         name = steps[0].table
         report = _compute(engine, name, None, _steps(engine, name, lambda: None, ROUNDS))

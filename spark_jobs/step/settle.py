@@ -14,13 +14,14 @@ from dataclasses import replace
 
 from sqlalchemy import bindparam, select
 
-from partwise.choose.settled import FOUND
-from partwise.choose.window import by_counts, is_worth_it
+from partwise.choose.families import chosen, family
+from partwise.choose.settled import FOUND, too_late_to_share
+from partwise.choose.window import is_worth_it
 from partwise.compile import Choice, WindowShape
 from partwise.compile.program import CompiledView, Runnable
 from partwise.ledger.database import Reading
 from partwise.ledger.read.pin import Pin, Version, version_of
-from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, tables_of, usual_rows
+from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, tables_between, usual_rows
 from partwise.ledger.runs import existing
 from partwise.ledger.schema import part
 from partwise.ledger.write.lease_holding import is_dead
@@ -39,15 +40,19 @@ _NEWEST = (
 
 
 def settle(engine: Engine, table: str) -> None:
-    """Settle how the window is kept that this table belongs to, unless it is settled or none.
+    """Settle how the windows are kept that this table belongs to, unless they are settled or there is none.
 
     The engine goes on with the definitions as they are then. Raises DefinitionChanged if the ledger has others.
     """
-    view = _window(engine, table)
-    if view is None or view.name in engine.settled:
-        return
+    for view in _windows(engine, table):
+        if view.name not in engine.settled:
+            _settle(engine, view)
+
+
+def _settle(engine: Engine, view: CompiledView) -> None:
     with engine.ledger.database.reading() as r:
-        known, graph = settlements(r), engine.ledger.graph_at(r)
+        graph = engine.ledger.graph_at(r)
+        known = settlements(r, graph)
         before, way = known.get(view.name), kept_as(graph, view.name)
         same_query = before is not None and before.mark == view.mark
         counted = before is not None and same_query and not before.again and before.rows is not None
@@ -82,18 +87,22 @@ def settle(engine: Engine, table: str) -> None:
     engine.catch_up()
 
 
-def _window(engine: Engine, table: str) -> CompiledView | None:
-    """The view that this table is, or serves, if there are several ways to keep it and nobody has requested one."""
+def _windows(engine: Engine, table: str) -> list[CompiledView]:
+    """The view that this table is, or those that it serves, where there are several ways and nobody has requested one."""
     found = engine.definitions.usable.get(table)
-    view = engine.definitions.views.get(found.written.name) if isinstance(found, Runnable) else None
-    wanted = view is not None and view.shape is not None and view.is_free
-    return view if wanted and engine.settling else None
+    if not isinstance(found, Runnable) or not engine.settling:
+        return []
+    views = [engine.definitions.views[each.name] for each in found.served if each.name in engine.definitions.views]
+    return [view for view in views if view.shape is not None and view.is_free]
 
 
 def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool]) -> bool:
     now = engine.definitions
     after = now.choosing({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
-    before, then = tables_of(now.graph(), wanted.view), tables_of(after.graph(), wanted.view)
+    with engine.ledger.database.reading() as r:
+        alone = wanted.view in too_late_to_share(r, engine.ledger.graph_at(r), after)
+    after = after.with_own({*after.owning, wanted.view}) if alone else after
+    before, then = tables_between(now.graph(), after.graph(), wanted.view)
     done = engine.ledger.settle(wanted, before, then, engine.now(), still, is_dead)
     if done:
         log.info("%s is kept by %s: %s", wanted.view, wanted.strategy, wanted.why)
@@ -129,7 +138,8 @@ def _counted(engine: Engine, view: CompiledView) -> Settlement | None:
             raise
         log.warning("%s: its groups cannot be counted: %s", view.name, why)
         return None  # the step fails as well, and says where
-    choice = by_counts(view.shape, rows, groups)
+    with engine.ledger.database.reading() as r:
+        choice = chosen(view, family(engine.definitions, settlements(r), view), rows, groups)
     return Settlement(view.name, choice.strategy, view.mark, choice.why, rows, groups)
 
 
@@ -140,7 +150,7 @@ def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | Non
     """
     counting = replace(engine, definitions=engine.definitions.choosing({view.name: Choice(shape.counted, "")}))
     graph, found = counting.definitions.graph(), 0
-    helpers = [h for h in counting.definitions.helpers.values() if h.helper_of == view.name and not h.beside]
+    helpers = [h for h in counting.definitions.helpers.values() if view.name in graph[h.name].serves and not h.beside]
     helpers = [h for h in helpers if h.initialize is None or shape.counted == "last"]
     helpers = [h for h in helpers if not is_dated(view.name, h.name)]
     with engine.ledger.database.reading() as r:

@@ -25,7 +25,7 @@ from partwise.storage import schema as schemas
 from partwise.storage.staging import write
 from spark_jobs.retry import message_of
 from spark_jobs.step.digest import CHAINS, of_hashes, row_hash
-from spark_jobs.step.stage import fit
+from spark_jobs.step.stage import fit, fits
 
 HASHES = [f"__hash{at}" for at in range(len(CHAINS))]
 _PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
@@ -52,11 +52,21 @@ def collect(
 
 def hashed(rows: DataFrame, schema: str, leave_out: Collection[str], part: int | None) -> DataFrame:
     """The rows as the table stores them, with their hashes behind; of one part alone without its two columns."""
+    rows, columns = to_select(rows, schema, leave_out, part)
+    return rows.selectExpr(*(f"{text} AS {schemas.quoted(name)}" for name, text in columns.items()))
+
+
+def to_select(
+    rows: DataFrame, schema: str, leave_out: Collection[str], part: int | None
+) -> tuple[DataFrame, dict[str, str]]:
+    """The same before it is selected: rows, and expressions over them by the name of the column. Every query that is put
+    around another one is analysed."""
     wanted = schema if part is None else schemas.without(schema, _PART_COLUMNS)
     hidden = {*_PART_COLUMNS, *leave_out}
     content = [(name, kind) for name, kind in schemas.fields(schema) if name not in hidden]
-    hashes = [f"{row_hash(content, salt)} AS {name}" for name, salt in zip(HASHES, CHAINS, strict=True)]
-    return fit(rows, wanted).selectExpr("*", *hashes)
+    columns = {name: schemas.quoted(name) for name in schemas.names(wanted)}
+    hashes = {name: row_hash(content, salt) for name, salt in zip(HASHES, CHAINS, strict=True)}
+    return rows if fits(rows, wanted) else fit(rows, wanted), columns | hashes
 
 
 def collected(found: Any, schema: str, part: int | None, seconds: int) -> Collected:

@@ -71,6 +71,12 @@ def fit(rows: DataFrame, schema: str) -> DataFrame:
     return rows.selectExpr(*(_fitted(have[name.lower()], name, kind) for name, kind in wanted))
 
 
+def fits(rows: DataFrame, schema: str) -> bool:
+    """Whether these are the columns, in whatever order."""
+    have = sorted((field.name.lower(), repr(field.dataType.jsonValue())) for field in rows.schema)
+    return have == sorted((name.lower(), repr(kind)) for name, kind in schemas.fields(schema))
+
+
 def _fitted(have: StructField, name: str, kind: Any) -> str:
     """Cast only where it is needed: Spark takes a cast for the place of an error in what is cast."""
     found = schemas.quoted(have.name)

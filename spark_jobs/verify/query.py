@@ -137,7 +137,7 @@ class _Pattern:
         checking, view = self.checking, self.view
         own, source = checking.known[view.name], checking.known[self.table]
         ratio = view.part // source.length
-        helpers = [n for n, table in checking.graph.tables.items() if table.helper_of == view.name]
+        helpers = [n for n, table in checking.graph.tables.items() if view.name in table.serves]
         starts = [s for n in (view.name, *helpers) if (s := checking.known[n].start) is not None]
         if not own.parts or not starts:
             return

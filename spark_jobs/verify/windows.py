@@ -69,9 +69,9 @@ def _begins(checking: Checking, view: View, table: str) -> tuple[int, int]:
     if not view.partial:
         return -FOREVER, -FOREVER
     length, found = checking.known[table].length, []
-    panes = (f"{view.name}__{kind}" for kind in ("panes", "merged_panes", "values"))
-    read = next((name for name in panes if name in checking.known), table)
-    for name in (read, f"{view.name}__age"):
+    helpers = {each.helper_kind: name for name, each in checking.graph.tables.items() if view.name in each.serves}
+    panes = (helpers[kind] for kind in ("panes", "merged_panes", "values") if kind in helpers)
+    for name in (next(panes, table), helpers["age"]):
         known = checking.known[name]
         found.append(-FOREVER if known.start is None else known.start * known.length // length)
     return found[0], found[1]

@@ -99,6 +99,7 @@ update: |
   SELECT n.region, SUM(a.total) AS total FROM a[5*j..5*j+4] a JOIN nodes n ON n.node = a.src GROUP BY n.region
 ---
 view: w
+share: false
 part: 1 minute
 query: |
   SELECT src, MAX(loss) AS worst, COUNT(*) AS n FROM m [WINDOW 3 minutes] GROUP BY src

@@ -291,7 +291,7 @@ def test_a_changed_definition_changes_its_own_file_only(workspace: Path, name: s
 
 def test_the_documentation_shows_the_definition_as_written_and_what_is_generated(workspace: Path) -> None:
     docs = parsed(workspace, "w").doc_md
-    assert "Defined in `view_defs/all.yaml`:\n\n```yaml\nview: w\npart: 1 minute\nquery: |" in docs
+    assert "Defined in `view_defs/all.yaml`:\n\n```yaml\nview: w\nshare: false\npart: 1 minute\nquery: |" in docs
     assert "view: heavy" not in docs, "of its own document only"
     assert docs.count("[WINDOW 3 minutes]") == 1
     assert "For part j:" in docs

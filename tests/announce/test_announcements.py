@@ -11,7 +11,7 @@ import pytest
 from partwise.announce.decide import GRACE, LONGEST_GRACE
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.open import in_memory
-from partwise.ledger.records.announcements import announce, begin, ends_quietly, forget, told
+from partwise.ledger.records.announcements import announce, begin, concerned, ends_quietly, forget, told
 from partwise.ledger.write.commit import Content, Entry
 from partwise.ledger.write.define import request
 from partwise.parts import Parts, Reference
@@ -27,6 +27,17 @@ GRAPH = Graph.of(
         Table("v__helper", "view", 60, "h1", SAME, SAME, helper_of="v"),
         Table("v", "view", 60, "v1", FROM_HELPER, FROM_HELPER),
         Table("w", "view", 60, "w1", FROM_V, FROM_V),
+    ]
+)
+#: The same, and another view that reads the same helper.
+FROM_SHARED = (Input("s__shared", Reference.same()),)
+SHARED = Graph.of(
+    [
+        Table("s", "source", 60, "s1"),
+        Table("s__shared", "view", 60, "h1", SAME, SAME, helper_of="v", also=("x",)),
+        Table("v", "view", 60, "v1", FROM_SHARED, FROM_SHARED),
+        Table("w", "view", 60, "w1", FROM_V, FROM_V),
+        Table("x", "view", 60, "x1", FROM_SHARED, FROM_SHARED),
     ]
 )
 T = 1_000.0
@@ -63,6 +74,23 @@ def start(ledger: Ledger, view: str, run: str, now: float = T) -> None:
 
 def test_a_helper_is_announced_as_its_view_with_the_reason(ledger: Ledger) -> None:
     assert announce(ledger, T) == {"v": {KEY: "s[1970-01-01T00:00] arrived"}}
+
+
+def test_a_shared_helper_is_announced_as_every_view_that_reads_it() -> None:
+    """A view whose DAG is paused must not keep the others waiting."""
+    ledger = in_memory()
+    ledger.define(SHARED, T)
+    arrive(ledger, 0, "a")
+    assert announce(ledger, T) == {view: {KEY: "s[1970-01-01T00:00] arrived"} for view in "vx"}
+    start(ledger, "v", "r1")
+    build(ledger, "s__shared")
+    build(ledger, "v")
+    told_at_the_end = announce(ledger, T, only=concerned(SHARED, "v"), ended=("v", "r1"))
+    assert list(told_at_the_end) == ["w"], "the run of x is on its way"
+    start(ledger, "x", "r2")
+    build(ledger, "x")
+    assert ends_quietly(ledger, T, "x", "r2")
+    assert concerned(SHARED, "v") == {"v", "w", "x"}, "what reads the helper may be ready after its run"
 
 
 def test_nothing_is_told_twice_before_a_run_begins(ledger: Ledger) -> None:
@@ -244,14 +272,15 @@ class Scheduler:
                 if self.chance.random() >= self.losses:
                     self.count += 1
                     self.queued.append((view, f"run{self.count}"))
-        for view in ("v", "w"):
+        for view in ("v", "w", "x"):
             self.most = max(self.most, sum(name == view for name, _ in self.queued))
 
     def run_one(self, now: float) -> None:
         if not self.queued:
             return
         view, run = self.queued.pop(0)
-        tables = ["v__helper", "v"] if view == "v" else ["w"]
+        graph = self.ledger.graph()
+        tables = [name for name in graph.order if view in graph[name].for_views]
         if self.chance.random() < self.losses:
             return  # died before it began
         start(self.ledger, view, run, now)
@@ -260,25 +289,26 @@ class Scheduler:
                 return
             build(self.ledger, table, now)
         if self.chance.random() >= self.losses:
-            self.emit(announce(self.ledger, now, only={"v", "w"}, ended=(view, run)))
+            self.emit(announce(self.ledger, now, only=concerned(self.ledger.graph(), view), ended=(view, run)))
 
     def reconcile(self, now: float) -> None:
         live = {view: True for view, _ in self.queued}
         self.emit(announce(self.ledger, now, live=live))
 
 
+@pytest.mark.parametrize("graph", [GRAPH, SHARED], ids=["own", "shared"])
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_gets_lost_everything_is_computed_in_the_end_without_a_pile_of_runs(seed: int) -> None:
+def test_whatever_gets_lost_everything_is_computed_in_the_end_without_a_pile_of_runs(seed: int, graph: Graph) -> None:
     chance = random.Random(seed)
     ledger = in_memory()
-    ledger.define(GRAPH, T)
+    ledger.define(graph, T)
     world = Scheduler(ledger, chance, losses=chance.choice([0.0, 0.2, 0.5]))
     now = T
     for moment in range(40):
         now += chance.choice([0.5, 5, 30])
         for _ in range(chance.choice([0, 1, 3])):
             arrive(ledger, chance.randrange(12), str(moment), now)
-            world.emit(announce(ledger, now, only={"v", "w"}))
+            world.emit(announce(ledger, now, only={"v", "w", "x"}))
         if chance.random() < 0.5:
             world.run_one(now)
         if moment % 10 == 9:

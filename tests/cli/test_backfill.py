@@ -53,10 +53,10 @@ WRONG = [
     (("total_loss", f"{DAY}09:00..{DAY}09:30"), "lies before anything that it could be computed from"),
     (("total_loss", f"{DAY}09:00"), f"measurements at {DAY}10:05"),
     (
-        ("worst_ten_minutes__panes", f"{DAY}10:07"),
-        "worst_ten_minutes__panes is a helper of worst_ten_minutes: backfill",
+        ("measurements__panes_22df7ee0", f"{DAY}10:07"),
+        "measurements__panes_22df7ee0 is a helper of worst_ten_minutes: backfill",
     ),
-    (("worst_ten_minutes__panes", f"{DAY}10:07"), f"for example worst_ten_minutes[{DAY}10:14..{DAY}10:16]"),
+    (("measurements__panes_22df7ee0", f"{DAY}10:07"), f"for example worst_ten_minutes[{DAY}10:14..{DAY}10:16]"),
     (("total_loss",), "Which parts?"),
     ((), "Which parts?"),
 ]
@@ -97,7 +97,7 @@ def test_the_plan_names_parts_reasons_rows_and_what_may_follow(run: Run, built: 
 def test_upstream_asks_for_what_it_is_computed_from(run: Run, built: Path) -> None:
     found = run("backfill", "worst_ten_minutes", f"{DAY}10:15", "--dry-run", "--upstream", "--json").json["plan"]
     assert {s["table"]: (s["parts"][0], s["parts"][-1], s["kind"]) for s in found["steps"]} == {
-        "worst_ten_minutes__panes": (f"{DAY}10:06", f"{DAY}10:15", "requested"),
+        "measurements__panes_22df7ee0": (f"{DAY}10:06", f"{DAY}10:15", "requested"),
         "worst_ten_minutes": (f"{DAY}10:15", f"{DAY}10:15", "requested"),
     }
 
@@ -117,7 +117,7 @@ def test_an_earlier_range_moves_the_start_of_a_view_and_its_helpers(run: Run, bu
     while build_what_is_ready(built):
         pass
     found = run("backfill", "worst_ten_minutes", f"{DAY}10:00..", "--dry-run", "--json").json["plan"]
-    assert found["starts"] == {"worst_ten_minutes__panes": f"{DAY}10:00", "worst_ten_minutes": f"{DAY}10:09"}
+    assert found["starts"] == {"measurements__panes_22df7ee0": f"{DAY}10:00", "worst_ten_minutes": f"{DAY}10:09"}
     plain = run("backfill", "total_loss", f"{DAY}09:50..{DAY}10:03", "--dry-run").out
     assert f"total_loss will start at {DAY}10:00 instead of {DAY}10:05" in plain
     assert f"total_loss[{DAY}10:00..{DAY}10:05]" in plain  # up to the old first part: it becomes an update
@@ -181,12 +181,12 @@ def test_a_manual_view_and_its_helpers_are_repaired_as_one(run: Run, built: Path
     file.write_text(file.read_text().replace("part: 1 minute", "part: 1 minute\nrepair: manual"))
     load_rows(built, "measurements", f"{DAY}10:07", rows=7)
     plan = run("plan", "--json").json
-    assert [(s["table"], s["parts"]) for s in plan["manual"]] == [("worst_ten_minutes__panes", [f"{DAY}10:07"])]
+    assert [(s["table"], s["parts"]) for s in plan["manual"]] == [("measurements__panes_22df7ee0", [f"{DAY}10:07"])]
     assert not [s for s in plan["steps"] if s["table"].startswith("worst_ten_minutes")]
     assert f"`partwise backfill worst_ten_minutes {DAY}10:14..{DAY}10:16` repairs the first of them." in run("plan").out
     found = run("backfill", "worst_ten_minutes", f"{DAY}10:14..{DAY}10:15", "--dry-run", "--json").json["plan"]
     assert [(s["table"], s["parts"], s["kind"]) for s in found["steps"]] == [
-        ("worst_ten_minutes__panes", [f"{DAY}10:07"], "requested"),
+        ("measurements__panes_22df7ee0", [f"{DAY}10:07"], "requested"),
         ("worst_ten_minutes", [f"{DAY}10:14", f"{DAY}10:15"], "requested"),
     ]
     # It follows as far as the change goes.

@@ -69,7 +69,7 @@ class TestPlan:
 
     def test_only_what_leads_to_a_view(self, run: Run, late: Path) -> None:
         tables = {step["table"] for step in run("plan", "worst_ten_minutes", "--json").json["steps"]}
-        assert tables == {"worst_ten_minutes__panes"}
+        assert tables == {"measurements__panes_22df7ee0"}
 
     def test_a_changed_definition_is_planned_but_not_taken_over(self, run: Run, built: Path) -> None:
         file = built / "view_defs" / "loss_by_region.yaml"
@@ -118,8 +118,8 @@ class TestStatus:
 
     def test_helpers_are_hidden_unless_asked_for(self, run: Run, built: Path) -> None:
         # Of the stand-in there are no Delta tables, which is told of helpers, too.
-        assert "high_loss__helper " not in run("status").out
-        assert "high_loss__helper " in run("status", "--helpers").out
+        assert "measurements__helper_97d45e6d " not in run("status").out
+        assert "measurements__helper_97d45e6d " in run("status", "--helpers").out
 
     def test_parts_newest_first_in_pages(self, run: Run, late: Path) -> None:
         page = run("status", "measurements", "--limit", "2", "--json").json
@@ -290,8 +290,8 @@ class TestExplain:
 
     def test_a_translated_view_with_its_helper(self, run: Run, workspace: Path) -> None:
         views = run("explain", "high_loss", "--json").json["views"]
-        assert [v["name"] for v in views] == ["high_loss__helper", "high_loss"]
-        assert views[0]["requires"] == ["measurements[j]", "high_loss__helper[j-1]"]
+        assert [v["name"] for v in views] == ["measurements__helper_97d45e6d", "high_loss"]
+        assert views[0]["requires"] == ["measurements[j]", "measurements__helper_97d45e6d[j-1]"]
         assert "PATTERN [a, b, c, d+]" in views[1]["query"]
         assert views[1]["strategy"].startswith("pattern")
         assert "one join, one step" in views[0]["unique_update"]
@@ -353,7 +353,7 @@ class TestInit:
         assert run("validate", "--workspace", "shop", "--json").json == {"problems": []}
         assert run("empty", "orders", "2026-10-03T08:00..2026-10-03T11:00", "--workspace", "shop").code == 0
         steps = run("--workspace", "shop", "plan", "--json").json["steps"]
-        assert [step["table"] for step in steps] == ["in_demand__panes"]
+        assert [step["table"] for step in steps] == ["orders__panes_1c8b5516"]
 
     def test_nothing_is_overwritten(self, run: Run, tmp_path: Path) -> None:
         (tmp_path / "partwise.yaml").write_text("timezone: UTC\n")
@@ -434,13 +434,13 @@ class TestExplainRelation:
 
 def test_plan_says_how_stale_parts_would_be_repaired(run: Run, late: Path) -> None:
     found = {step["table"]: step["repair"] for step in run("plan", "--json").json["steps"]}
-    assert found["worst_ten_minutes__panes"]["by"] == "recompute", "small parts are computed again"
+    assert found["measurements__panes_22df7ee0"]["by"] == "recompute", "small parts are computed again"
     assert found["total_loss"] is None, "nothing else is exact for it"
     with patch.multiple(repair, AUTOMATIC=True, FIXED={**repair.FIXED, "recompute": 100.0}, MOST_CHANGED=10):
         found = {step["table"]: step["repair"] for step in run("plan", "--json").json["steps"]}
-        assert found["worst_ten_minutes__panes"]["by"] == "keys"
+        assert found["measurements__panes_22df7ee0"]["by"] == "keys"
         said = " ".join(run("plan").out.split())
-        assert "worst_ten_minutes__panes: a late row is repaired by keys, foreseen to be" in said
+        assert "measurements__panes_22df7ee0: a late row is repaired by keys, foreseen to be" in said
         assert "total_loss: a late row" not in said
 
 

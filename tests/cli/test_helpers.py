@@ -10,8 +10,8 @@ from tests.cli.stand_in import build_what_is_ready, load_dimension, load_rows
 
 def test_helpers_are_listed_with_whom_they_serve(run: Run, workspace: Path) -> None:
     before = {item["name"]: item for item in run("helpers", "--json").json["helpers"]}
-    assert before["worst_ten_minutes__panes"] == {
-        "name": "worst_ten_minutes__panes",
+    assert before["measurements__panes_22df7ee0"] == {
+        "name": "measurements__panes_22df7ee0",
         "input": "measurements",
         "serves": ["worst_ten_minutes"],
         "parts": 0,
@@ -22,14 +22,14 @@ def test_helpers_are_listed_with_whom_they_serve(run: Run, workspace: Path) -> N
     while build_what_is_ready(workspace):
         pass
     after = {item["name"]: item for item in run("helpers", "--json").json["helpers"]}
-    assert after["worst_ten_minutes__panes"]["parts"] == 15
-    assert after["worst_ten_minutes__panes"]["rows"] > 0
+    assert after["measurements__panes_22df7ee0"]["parts"] == 15
+    assert after["measurements__panes_22df7ee0"]["rows"] > 0
     shown = run("helpers").out
-    assert "worst_ten_minutes__panes" in shown
+    assert "measurements__panes_22df7ee0" in shown
     assert "serves" in shown
     views = {item["name"]: item["helpers"] for item in run("explain", "worst_ten_minutes", "--json").json["views"]}
-    assert views["worst_ten_minutes"] == [{"name": "worst_ten_minutes__panes", "serves": ["worst_ten_minutes"]}]
-    assert views["worst_ten_minutes__panes"] == []
+    assert views["worst_ten_minutes"] == [{"name": "measurements__panes_22df7ee0", "serves": ["worst_ten_minutes"]}]
+    assert views["measurements__panes_22df7ee0"] == []
 
 
 def test_without_helpers(run: Run, workspace: Path) -> None:

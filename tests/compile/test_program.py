@@ -74,13 +74,14 @@ def marks(program: Program) -> dict[str, str]:
 
 
 def test_the_fingerprints_of_the_example_stay() -> None:
-    found = marks(load(EXAMPLE))
+    program = load(EXAMPLE)
+    found = marks(program.with_own(program.views))
     assert {name: found.get(name) for name in EXAMPLE_MARKS} == EXAMPLE_MARKS
 
 
 @pytest.mark.parametrize("strategy", sorted(WINDOW_MARKS))
 def test_the_fingerprints_of_every_alternative_stay(strategy: Strategy) -> None:
-    program = read(SOURCE + WINDOW).choosing({"w": Choice(strategy, "")})
+    program = read(SOURCE + WINDOW).choosing({"w": Choice(strategy, "")}).with_own(["w"])
     found = marks(program)
     found.pop("m")
     assert found == WINDOW_MARKS[strategy]
@@ -104,7 +105,7 @@ def test_what_is_written_holds_nothing_generated() -> None:
 
 
 def test_a_helper_runs_as_its_view_without_checks_and_retention() -> None:
-    program = read(SOURCE + WINDOW)
+    program = read(SOURCE + WINDOW).with_own(["w"])
     view, helper = program.usable["w"], program.usable["w__panes"]
     assert isinstance(view, Runnable)
     assert isinstance(helper, Runnable)

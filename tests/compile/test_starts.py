@@ -20,6 +20,7 @@ columns: {{t: timestamp, g: string, x: int}}
 files: landing/*.csv
 ---
 view: v
+share: false
 part: {part}
 start: {start}
 partial: {partial}

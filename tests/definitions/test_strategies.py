@@ -20,6 +20,7 @@ files: a.csv
 """
 WINDOW = """\
 view: w
+share: false
 part: 1 minute
 query: |
   SELECT g, SUM(x) AS a FROM m [WINDOW 10 minutes] GROUP BY g

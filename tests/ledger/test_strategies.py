@@ -13,7 +13,14 @@ from partwise.compile.program import Program
 from partwise.ledger.catalog import settled as settled_facts
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import DefinitionChanged
-from partwise.ledger.records.strategies import SettledMeanwhile, Settlement, is_built, kept_as, tables_of
+from partwise.ledger.records.strategies import (
+    SettledMeanwhile,
+    Settlement,
+    is_built,
+    kept_as,
+    tables_between,
+    tables_of,
+)
 from partwise.ledger.runs import existing
 from partwise.ledger.write.commit import Content, Entry
 from partwise.ledger.write.leases import Busy
@@ -33,6 +40,7 @@ files: a.csv
 WINDOW = """\
 view: w
 part: 1 minute
+share: false
 query: |
   SELECT g, SUM(x) AS a FROM s [WINDOW 2 minutes] GROUP BY g
 """
@@ -58,7 +66,7 @@ class Place:
         mark = definitions.views["w"].mark
         after = definitions.choosing({"w": Choice(strategy, "counted")})  # type: ignore[arg-type]
         item = Settlement("w", strategy, mark, "counted", rows, 1)
-        tables = (tables_of(each.graph(), "w") for each in (definitions, after))
+        tables = tables_between(definitions.graph(), after.graph(), "w")
         return after if self.ledger.settle(item, *tables, T) else None
 
     def tables(self) -> set[str]:
@@ -279,7 +287,7 @@ def test_another_query_keeps_the_strategy_until_it_is_settled_anew(place: Place)
 
 
 def test_helpers_of_a_broken_view_stay_but_not_those_of_another_strategy(place: Place) -> None:
-    broken = "---\nview: b\npart: 1 minute\nquery: SELECT g, SUM(x) AS a FROM s [WINDOW 3 minutes] GROUP BY g\n"
+    broken = "---\nview: b\nshare: false\npart: 1 minute\nquery: SELECT g, SUM(x) AS a FROM s [WINDOW 3 minutes] GROUP BY g\n"
     place.write(WINDOW + broken)
     place.take_over()
     place.write(WINDOW.replace("query:", "strategy: recompute\nquery:") + broken.replace("SUM(x)", "SUM(nope)"))

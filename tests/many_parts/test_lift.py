@@ -52,7 +52,7 @@ def test_explain_says_how_many_parts_are_computed(tmp_path: Path) -> None:
         "source: m\npart: 1 minute\ntime: t\ncolumns: {t: timestamp, g: string, x: bigint}\nfiles: landing/*.csv\n"
         "---\nview: a\npart: 1 minute\nupdate: SELECT g, MAX(x) AS x FROM m[j] GROUP BY g\n"
         "---\nview: b\npart: 1 minute\nupdate: SELECT g, FIRST(x) AS x FROM m[j] GROUP BY g\n"
-        "---\nview: c\npart: 1 minute\nquery: SELECT g, COUNT(*) AS n FROM m PATTERN [a+] WHERE a.x > 1 GROUP BY g\n"
+        "---\nview: c\nshare: false\npart: 1 minute\nquery: SELECT g, COUNT(*) AS n FROM m PATTERN [a+] WHERE a.x > 1 GROUP BY g\n"
     )
     found = load(str(tmp_path)).usable
     said = {name: _many(view, name == "c__helper") for name, view in found.items() if isinstance(view, Runnable)}

@@ -222,6 +222,7 @@ def test_small_steps_that_wait_for_a_slot_go_along(place: Place, caplog: pytest.
 WINDOW = """
 ---
 view: w
+share: false
 part: 1 minute
 query: SELECT SUM(x) AS s FROM s [WINDOW 2 minutes]
 """

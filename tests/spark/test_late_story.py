@@ -30,6 +30,7 @@ part: 1 minute
 update: SELECT src FROM sums[j] WHERE loss > 10
 ---
 view: worst
+share: false
 part: 1 minute
 strategy: merge
 query: SELECT src, MAX(loss) AS loss FROM m [WINDOW 3 minutes] GROUP BY src

@@ -33,6 +33,7 @@ files: landing/*.csv
 #: Half of the rows have an odd x, and there are three groups of them in a pane of two minutes.
 SUMS = """
 view: sums
+share: false
 part: 2 minutes
 query: |
   SELECT UPPER(g) AS g, SUM(x) AS s, COUNT(*) AS n FROM m [WINDOW 6 minutes]
@@ -41,6 +42,7 @@ query: |
 """
 LARGEST = """
 view: largest
+share: false
 part: 1 minute
 query: SELECT UPPER(g) AS g, MAX(x) AS top FROM m [WINDOW 3 minutes] GROUP BY UPPER(g)
 ---

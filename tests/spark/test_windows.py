@@ -130,6 +130,7 @@ def test_results_have_the_digits_of_the_query_by_every_strategy(spark: SparkSess
 
 APPROXIMATE = """---
 view: near
+share: false
 part: 1 minute
 strategy: {strategy}
 query: |

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from partwise import storage
 from partwise.choose.settled import settled as settled_as
+from partwise.choose.settled import too_late_to_share
 from partwise.compile.load import load
 from partwise.compile.program import Program
 from partwise.definitions import Dimension, Source
@@ -62,7 +63,10 @@ class Workspace:
         self.load()
 
     def load(self) -> None:
-        self.definitions: Program = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
+        written = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
+        with self.ledger.database.reading() as r:
+            alone = too_late_to_share(r, self.ledger.graph_at(r), written)
+        self.definitions: Program = written.with_own(written.owning | alone)
         assert self.definitions.ok, [str(p) for p in self.definitions.problems]
         self.ledger.define(self.definitions.graph(), time.time())
         self.engine = Engine(self.spark, self.ledger, self.definitions, self.warehouse, **self.given)

@@ -38,12 +38,14 @@ files: landing/*.csv
 """
 WINDOW = """
 view: worst
+share: false
 part: 1 minute
 strategy: merge
 query: SELECT g, MAX(x) AS x FROM m [WINDOW 10 minutes] GROUP BY g
 """
 PATTERN = """
 view: runs
+share: false
 part: 1 minute
 query: |
   SELECT g, COUNT(*) AS n FROM m PATTERN [a, b+] WHERE a.x > 1 AND b.x > 1 GROUP BY g

@@ -51,7 +51,7 @@ def command(
     where = workspace_of(workspace)
     definitions = definitions_of(where)
     with snapshot_of(where, definitions) as snapshot:
-        definitions = settled(definitions, settlements(snapshot.r))
+        definitions = settled(definitions, settlements(snapshot.r, snapshot.graph))
         table = table_of(snapshot.graph, definitions, view, "view", "source")
         if isinstance(source := definitions.tables.get(table.name), Source):
             _source(snapshot, source, json)
@@ -102,6 +102,9 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     for title, text in _special(view, everything):
         _code(title, text)
     say(f"many parts at once: {item.many}")
+    say(
+        f"job: {f'its own, because {item.job}' if item.job else 'with others that are due over the same parts, while they are small'}"
+    )
     if everything and view.single_pass is not None:
         _code("  which is, for parts :first to :last, the part of each row in __j", view.single_pass)
     if item.relation is not None:
@@ -117,12 +120,19 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
     if item.sampled is not None:
         say(f"sample: {_sample_text(item.sampled, view)}")
     if item.helpers:
-        say(f"helpers: {', '.join(item.helpers)}")
+        say(f"helpers: {', '.join(_with_readers(name, serves, view.name) for name, serves in item.helpers)}")
+    if item.together is not None:
+        say(f"together: {item.together:.2f} of what the views that share helpers would cost with their own")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
     say(f"  {view.name}[{part_text(item.example, length)}] requires {', '.join(item.example_requires) or 'nothing'}")
     say(f"feeds: {', '.join(item.feeds) or 'nothing'}")
     if item.example_feeds:
         say(f"  {view.name}[{part_text(item.example, length)}] feeds {', '.join(item.example_feeds)}")
+
+
+def _with_readers(name: str, serves: tuple[str, ...], view: str) -> str:
+    others = [other for other in serves if other != view]
+    return f"{name} (shared with {' and '.join(others)})" if others else name
 
 
 def _show_relation(relation: Relation, wanted: str) -> None:
@@ -154,7 +164,7 @@ def _counts(rows: int | None, groups: int | None) -> str:
 
 def _kind(item: Explained) -> str:
     if item.view.helper_of:
-        return f"helper of {item.view.helper_of}"
+        return f"helper of {' and '.join(view.name for view in item.view.served)}"
     return "view" if _query(item.view) is None else "view, translated from its query"
 
 
@@ -247,6 +257,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "advice": item.advice,
         "notes": list(item.notes),
         "many_parts": item.many,
+        "job_of_its_own": item.job or None,
         "updates": item.updates.name if item.updates is not None else None,
         **_relation_json(item.relation),
         "repair": item.repair or None,
@@ -254,7 +265,8 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "refresh": item.refresh or None,
         "freshness": view.written.freshness,
         "sample": _sample_json(item.sampled),
-        "helpers": [{"name": name, "serves": [view.name]} for name in item.helpers],
+        "helpers": [{"name": name, "serves": list(serves)} for name, serves in item.helpers],
+        "together": None if item.together is None else round(item.together, 3),
         "example": {
             "part": part_text(item.example, view.part),
             "requires": list(item.example_requires),

@@ -46,5 +46,5 @@ def _helpers(snapshot: Snapshot) -> list[dict[str, Any]]:
         if each.helper_of is not None:
             parts, rows = counts.get(name, (0, 0))
             reads = ", ".join(other for other in each.input_names if other != name)
-            found.append({"name": name, "input": reads, "serves": [each.helper_of], "parts": parts, "rows": rows})
+            found.append({"name": name, "input": reads, "serves": list(each.serves), "parts": parts, "rows": rows})
     return found

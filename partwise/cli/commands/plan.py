@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partwise.choose.together import shared_jobs
 from partwise.cli.open_workspace import definitions_of, errors_of, problem_json, snapshot_of, table_of, workspace_of
 from partwise.cli.options import JsonOption, WorkspaceOption, complete_views
 from partwise.cli.views.next_part import next_json
@@ -41,13 +43,15 @@ def command(
         names = [table_of(snapshot.graph, definitions, name, "view").name for name in views or []]
         found = planned(snapshot, names or None, where.settings.timezone)
         repairs = of_steps(snapshot, definitions, (*found.plan.steps, *found.plan.manual))
+        jobs = shared_jobs(definitions, found.plan, where.settings.batch, time.time())
         if json:
-            as_json(_as_json(found, repairs) | {"problems": [problem_json(p) for p in errors_of(definitions)]})
+            problems = [problem_json(p) for p in errors_of(definitions)]
+            as_json(_as_json(found, repairs, jobs) | {"problems": problems})
         else:
-            _show(found, repairs)
+            _show(found, repairs, jobs)
 
 
-def _as_json(found: Planned, repairs: Mapping[str, RepairDecision]) -> dict[str, Any]:
+def _as_json(found: Planned, repairs: Mapping[str, RepairDecision], jobs: list[list[Step]]) -> dict[str, Any]:
     graph = found.graph
 
     def parts(name: str, span: Range) -> list[str]:
@@ -65,6 +69,7 @@ def _as_json(found: Planned, repairs: Mapping[str, RepairDecision]) -> dict[str,
 
     return {
         "steps": [step(item) for item in found.plan.steps],
+        "jobs": [[item.table for item in group] for group in jobs],
         "blocked": [
             {
                 "table": item.table,
@@ -106,13 +111,17 @@ def _span(found: Planned, name: str, span: Range) -> str:
     return name if table.kind == "dimension" else range_text(span, table.length)
 
 
-def _show(found: Planned, repairs: Mapping[str, RepairDecision]) -> None:
+def _show(found: Planned, repairs: Mapping[str, RepairDecision], jobs: list[list[Step]]) -> None:
     graph, plan = found.graph, found.plan
     if found.changes:
         say(_definitions(found), "dim")
     if plan.steps:
         heading(f"To do now: {plural(len(plan.steps), 'step')}, {plural(_count(plan.steps), 'part')}")
         _steps(found, plan.steps)
+        numbers = {step: number for number, step in enumerate(plan.steps, start=1)}
+        for group in jobs:
+            *most, last = sorted(numbers[step] for step in group)
+            say(f"  Steps {', '.join(map(str, most))} and {last} share a job, as far as they are small.", "dim")
         for name, chosen in repairs.items():
             if chosen.by != "recompute":
                 say(f"  {name}: a late row is repaired by {chosen.by}, {chosen.why}.", "dim")

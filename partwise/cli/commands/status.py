@@ -309,7 +309,7 @@ def _page(snapshot: Snapshot, found: Table, page: Page, zone: str) -> None:
     from partwise.plan.next import next_text
 
     length = found.length
-    kind = f"helper of {found.helper_of}" if found.helper_of else found.kind
+    kind = f"helper of {' and '.join(found.serves)}" if found.helper_of else found.kind
     parts = "" if found.kind == "dimension" else f", parts of {duration_text(length)}"
     parts = f", rolling: its newest part of {duration_text(length)} alone" if found.rolling else parts
     say(f"{found.name}: {kind}{parts}", "bold")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from partwise.choose.together import job_of_its_own
 from partwise.cli.views.explained_state import ExplainedState, explained_state
 from partwise.cli.views.repair_choice import one_late_row
 from partwise.compile.program import CompiledView, Program, Runnable, Sampled
@@ -48,11 +49,13 @@ class Explained:
     advice: str = ""  # where the ledger's counts speak for another strategy
     notes: tuple[str, ...] = ()
     many: str = ""
+    job: str = ""  # why it never shares one; empty where it may
     updates: Classified | None = None  # of the view as its author wrote it
     relation: Relation | None = None
     repair: str = ""  # what would be chosen for one late row, and why
     sampled: Sampled | None = None
-    helpers: tuple[str, ...] = ()  # tables that were generated for the view
+    helpers: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tables that were generated for the view; whom they serve
+    together: float | None = None  # what it costs with those that share its helpers, as a share of each alone
     state: ExplainedState | None = None
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
@@ -61,7 +64,7 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
     """The view and its generated helpers, in the order in which they are computed."""
     graph = snapshot.graph
     served = graph[name].helper_of or name
-    names = [n for n in graph.order if n == served or graph[n].helper_of == served]
+    names = [n for n in graph.order if served in graph[n].for_views]
     answer = _answer(snapshot, program, served)
     relations = _relations(program)
     found = []
@@ -76,12 +79,28 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             chosen = "" if decision is None else f"{decision.by}: {decision.why}"
             compiled = program.views.get(each)
             sampled = compiled.sampled if compiled is not None else None
-            own = tuple(n for n in names if n != served) if each == served else ()
+            own = tuple((n, graph[n].serves) for n in names if n != served) if each == served else ()
+            cost = _together(snapshot, program, each) if any(len(whom) > 1 for _, whom in own) else None
             merging = view.written.repair_by == "merge" and relation.repair("merge").possible
             kept = explained_state(snapshot, program, relations, view, item.example, merging)
             item = replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own, state=kept)
+            item = replace(item, together=cost, job=job_of_its_own(program, each))
             found.append(item)
     return found
+
+
+def _together(snapshot: Snapshot, program: Program, name: str) -> float | None:
+    """What the view and those that read its panes cost, as a share of what they would cost by themselves."""
+    from partwise.choose.families import family, saved
+    from partwise.ledger.records.strategies import groups_in_pane, settlements, usual_rows
+
+    view, known = program.views[name], settlements(snapshot.r)
+    rows = None if view.shape is None else usual_rows(snapshot.r, view.shape.table)
+    if view.shape is None or rows is None:
+        return None
+    others = [other.shape for other, _ in family(program, known, view).reading if other.shape is not None]
+    groups = groups_in_pane(snapshot.r, snapshot.graph, name, known.get(name), rows)
+    return saved([view.shape, *others], rows, groups)
 
 
 def _relations(program: Program) -> Relations:
@@ -201,7 +220,7 @@ def _answer(snapshot: Snapshot, program: Program, name: str) -> StrategyAnswer |
 
     item = settlements(snapshot.r).get(name)
     own = item if view.is_free and item is not None and item.strategy == chosen.strategy else None
-    return StrategyAnswer(_until(view, chosen, own), _advice(snapshot, view, chosen, item), notes, own)
+    return StrategyAnswer(_until(view, chosen, own), _advice(snapshot, program, view, chosen, item), notes, own)
 
 
 def _until(view: CompiledView, chosen: Choice, item: Settlement | None) -> Choice:
@@ -214,16 +233,18 @@ def _until(view: CompiledView, chosen: Choice, item: Settlement | None) -> Choic
     return replace(chosen, why=f"{chosen.why}; counted again before the next step") if again else chosen
 
 
-def _advice(snapshot: Snapshot, view: CompiledView, chosen: Choice, item: Settlement | None) -> str:
+def _advice(snapshot: Snapshot, program: Program, view: CompiledView, chosen: Choice, item: Settlement | None) -> str:
     """Where today's counts speak for another strategy than the one that was requested or settled."""
-    from partwise.choose.window import by_counts
-    from partwise.ledger.records.strategies import groups_in_pane, usual_rows
+    from partwise.choose.families import chosen as cheapest
+    from partwise.choose.families import family
+    from partwise.ledger.records.strategies import groups_in_pane, settlements, usual_rows
 
     assert view.shape is not None
     rows = usual_rows(snapshot.r, view.shape.table)
     if rows is None or (view.is_free and item is None):
         return ""
-    better = by_counts(view.shape, rows, groups_in_pane(snapshot.r, snapshot.graph, view.name, item, rows))
+    groups = groups_in_pane(snapshot.r, snapshot.graph, view.name, item, rows)
+    better = cheapest(view, family(program, settlements(snapshot.r), view), rows, groups)
     if better.strategy == chosen.strategy:
         return ""
     advice = f"By the counts in the ledger {better.strategy} would cost less ({better.why})."

@@ -48,7 +48,8 @@ class ExplainedSource:
 
 def explained_source(snapshot: Snapshot, source: Source) -> ExplainedSource:
     graph = snapshot.graph
-    feeds = tuple(dict.fromkeys(graph[other].family for other in graph.consumers.get(source.name, ())))
+    readers = (graph[other] for other in graph.consumers.get(source.name, ()))
+    feeds = tuple(dict.fromkeys(view for reader in readers for view in reader.for_views))
     reasons = quarantine_counts(snapshot.r).get(source.name, {})
     too_old = sum(count for reason, count in reasons.items() if reason.startswith("older than late.accept"))
     seen = arrivals_of(snapshot.r, source.name, source.part)

@@ -20,7 +20,7 @@ def sentence(graph: Graph, known: PartHistory, zone: str) -> str:
     table, length = known.table, known.table.length
     name = table.name if table.kind == "dimension" else f"{table.name}[{part_text(known.part, length)}]"
     if known.state == "expired" and table.helper_of is not None:
-        return f"{name} is expired: no part of {table.helper_of} that may still change reads it."
+        return f"{name} is expired: no part of {' or '.join(table.serves)} that may still change reads it."
     if known.state == "expired" and table.rolling:
         return f"{name} is not shown any more: {table.name} is rolling and holds its newest part alone."
     if known.state in _SIMPLE:
@@ -82,7 +82,7 @@ def stuck(snapshot: Snapshot, table: Table, state: str) -> str:
     if state not in ("waiting", "blocked", "missing"):
         return ""
     for each in snapshot.graph.tables.values():
-        if each.name == table.name or each.helper_of == table.name:
+        if table.name in each.for_views:
             start, begins = snapshot.facts.settled(each.name).start, could_go_on(snapshot, each)
             if start is not None and begins is not None:
                 return f" {too_early(each, start, begins)}"

@@ -96,8 +96,11 @@ def with_sample(view: CompiledView, relation: Relation, tables: Mapping[str, Def
         for name, text in texts
         if name is not None and text is not None
     )
-    ways = tuple(Alternative(w.strategy, w.table, (*w.helpers, *helpers), w.notes) for w in view.alternatives)
-    return replace(view, alternatives=ways, sampled=made.sampled)
+    ways, own = (
+        tuple(Alternative(w.strategy, w.table, (*w.helpers, *helpers), w.notes) for w in each)
+        for each in (view.alternatives, view.own)
+    )
+    return replace(view, alternatives=ways, own=own, sampled=made.sampled)
 
 
 def _statement(text: str, table: Runnable) -> Statement:

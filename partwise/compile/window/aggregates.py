@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil, pow
 
 from sqlglot import exp
@@ -32,11 +33,7 @@ def split(call: Call, rows: Rows) -> Split:
     where = rows.text(call.filter) if call.filter is not None else ""
     kinds = [rows.type_of(arg) if arg.text != "*" else None for arg in call.args]
     if name == "count":
-        return (
-            _distinct(args, where)
-            if call.distinct
-            else _simple(f"COUNT({', '.join(args)})", where, "SUM", "count", args)
-        )
+        return _distinct(args, where) if call.distinct else _count(args, kinds, where)
     if name == "count_if":
         return _simple("COUNT(*)", both(args[0], where), "SUM", "count_if", args)
     if name in ("min", "max", "bool_and", "bool_or"):
@@ -72,6 +69,21 @@ def _simple(rows: str, where: str, merge: str, name: str, args: list[str]) -> Sp
     return Split((Cell(rows + filtered(where), f"{merge}({{0}})", True, wish, "bigint"),))
 
 
+def _count(args: list[str], kinds: list[str | None], where: str) -> Split:
+    found = _simple(f"COUNT({', '.join(args)})", where, "SUM", "count", args)
+    # Sums of integers and floats never fail, those of decimals may.
+    safe = len(args) == 1 and (is_integer(kinds[0]) or kinds[0] in ("float", "double"))
+    return replace(found, company=(_total(args[0], kinds[0] or "", where),)) if safe else found
+
+
+def _total(arg: str, kind: str, where: str) -> Cell:
+    """Sums of bigint are kept wide: whether bigint overflows on the way depends on the order of the rows."""
+    exact = is_integer(kind) or decimal_of(kind) is not None
+    wide = "decimal(38,0)" if kind == "bigint" else sum_type(kind)
+    inside = f"CAST({arg} AS DECIMAL(38,0))" if kind == "bigint" else arg
+    return Cell(f"SUM({inside})" + filtered(where), cast("SUM({0})", wide), exact, named("sum", [arg]), wide)
+
+
 def _sum(call: Call, arg: str, kind: str | None, where: str) -> Split:
     if kind is not None and not is_number(kind):
         raise _bad(call, f"{call.name.upper()} needs a number, '{arg}' is {kind}", "write CAST(... AS DOUBLE)")
@@ -80,15 +92,11 @@ def _sum(call: Call, arg: str, kind: str | None, where: str) -> Split:
         why = f"the type of {arg} is not known here (CAST({arg} AS ...) tells it)"
         return Split(direct=f"{call.name.upper()}({arg})" + filtered(where), why=why)
     count = Cell(f"COUNT({arg})" + filtered(where), "SUM({0})", True, named("count", [arg]), "bigint")
-    exact = is_integer(kind) or decimal_of(kind) is not None
-    # Sums of bigint are kept wide: whether bigint overflows on the way depends on the order of the rows.
-    wide = "decimal(38,0)" if kind == "bigint" else sum_type(kind)
-    inside = f"CAST({arg} AS DECIMAL(38,0))" if kind == "bigint" else arg
-    total = Cell(f"SUM({inside})" + filtered(where), cast("SUM({0})", wide), exact, named("sum", [arg]), wide)
+    total = _total(arg, kind, where)
     if call.name == "sum":
         shown = "CAST({0} AS BIGINT)" if kind == "bigint" else "{0}"
         rolled = f"CASE WHEN {{1}} > 0 THEN {shown} END"
-        return Split((total,), shown, (total, count), rolled)
+        return Split((total,), shown, (total, count), rolled, company=(count,))
     if (found := decimal_of(kind)) is not None:
         precision, scale = found
         average = (average_type(kind) or "").upper()

@@ -58,7 +58,9 @@ class Split:
     """`final` and `final_rolled`: the aggregate from its merged cells `{0}`, `{1}`, ...
 
     `direct` is the aggregate over the rows of the window where that is another expression; an aggregate without
-    cells and values can only be computed so (`why` says the reason).
+    cells and values can only be computed so (`why` says the reason). `company` are cells over the same argument that
+    are kept as well where views share helpers: with them SUM, AVG and COUNT of one argument read the same ones. They
+    cannot fail where the aggregate itself does not.
     """
 
     cells: tuple[Cell, ...] = ()
@@ -66,6 +68,7 @@ class Split:
     rolled_cells: tuple[Cell, ...] | None = None
     final_rolled: str = ""
     values: Values | None = None
+    company: tuple[Cell, ...] = ()
     direct: str | None = None
     why: str = ""
 

@@ -49,14 +49,22 @@ def write_window(plan: WindowPlan) -> Translation:
     made = _written(plan)
     if len(plan.possible) == 1:
         return Translation(made.views, plan.choice, plan.warnings, made.notes)
-    variants = tuple(_written(replace(plan, choice=Choice(each, ""))) for each in plan.possible)
-    return Translation(made.views, plan.choice, plan.warnings, made.notes, variants=variants, shape=plan.shape)
+    plans = [replace(plan, choice=Choice(each, "")) for each in plan.possible]
+    variants, shared = (tuple(_written(each, shared) for each in plans) for shared in (False, True))
+    return Translation(
+        made.views, plan.choice, plan.warnings, made.notes, variants=variants, shared=shared, shape=plan.shape
+    )
 
 
-def _written(plan: WindowPlan) -> Variant:
+def _written(plan: WindowPlan, shared: bool = False) -> Variant:
+    """`shared`: with helpers that other views may read, too."""
     strategy = plan.choice.strategy
     assert strategy != "pattern"
-    views = recompute(plan) if strategy == "recompute" else _incremental(plan, rolling=strategy == "subtract")
+    views = (
+        recompute(plan)
+        if strategy == "recompute"
+        else _incremental(plan, rolling=strategy == "subtract", shared=shared)
+    )
     notes = [f"window of {plan.panes} panes, {plan.per_slide} new in each part"]
     notes += [f"{call.text}: {kept(plan.split_of(call), strategy)}" for call in plan.selection.all_calls()]
     return Variant(strategy, tuple(views), tuple(dict.fromkeys(notes)))
@@ -65,9 +73,9 @@ def _written(plan: WindowPlan) -> Variant:
 # -- merge and subtract -------------------------------------------------------------------------------
 
 
-def _incremental(plan: WindowPlan, *, rolling: bool) -> list[GeneratedView]:
+def _incremental(plan: WindowPlan, *, rolling: bool, shared: bool) -> list[GeneratedView]:
     name, keys = plan.view.name, [quoted(key.name) for key in plan.selection.keys]
-    tables = _tables(plan, rolling)
+    tables = _tables(plan, rolling, shared)
     views: list[GeneratedView] = []
     if tables.rolled:
         views.append(_pane(plan, f"{name}__panes", tables.rolled, {}, rolled=True))
@@ -90,30 +98,47 @@ def _incremental(plan: WindowPlan, *, rolling: bool) -> list[GeneratedView]:
     return [*views, final_view(plan, sql, tuple(each for each in optional if f"{each}[" in sql))]
 
 
-def _tables(plan: WindowPlan, rolling: bool) -> HelperTables:
+def _tables(plan: WindowPlan, rolling: bool, shared: bool) -> HelperTables:
     names = Names(key.name for key in plan.selection.keys)
     tables = HelperTables(names, names.new("value"), names.new("frequency"))
     if rolling:
         tables.rolled[COUNT] = tables.names.new("n")
-    for call in plan.selection.all_calls():
-        split = plan.split_of(call)
-        if split.values is not None:
-            columns = tables.values.setdefault((split.values.value, split.values.where), {})
-            if split.values.over not in columns:
-                columns[split.values.over] = tables.names.new(call.name)
-        elif rolling and split.exact:
-            for cell in split.rolled_cells or split.cells:
-                if cell not in tables.rolled:
-                    tables.rolled[cell] = tables.names.new(cell.name)
-        else:
-            for cell in split.cells:
-                if cell not in tables.merged:
-                    tables.merged[cell] = tables.names.new(cell.name)
-                    if cell.mark:
-                        tables.marks[cell] = tables.names.new(f"{tables.merged[cell]}_of")
+    for kept_in, cell, name in _needed(plan, rolling, shared):
+        if isinstance(cell, Values):
+            columns = tables.values.setdefault((cell.value, cell.where), {})
+            if cell.over not in columns:
+                columns[cell.over] = tables.names.new(name)
+        elif kept_in == "rolled" and cell not in tables.rolled:
+            tables.rolled[cell] = tables.names.new(name)
+        elif kept_in == "merged" and cell not in tables.merged:
+            tables.merged[cell] = tables.names.new(name)
+            if cell.mark:
+                tables.marks[cell] = tables.names.new(f"{tables.merged[cell]}_of")
     if not tables.merged and not tables.rolled:
         tables.merged[COUNT] = tables.names.new("n")
     return tables
+
+
+def _needed(plan: WindowPlan, rolling: bool, shared: bool) -> list[tuple[str, Cell | Values, str]]:
+    """Where what is kept, and the name that it would like. What others may read has an order of its own, whatever the
+    query asks for first, and all that is kept of an argument."""
+    found: list[tuple[str, Cell | Values, str]] = []
+    for call in plan.selection.all_calls():
+        split = plan.split_of(call)
+        if split.values is not None:
+            found.append(("values", split.values, call.name))
+            continue
+        rolls = rolling and split.exact
+        cells = (split.rolled_cells or split.cells) if rolls else split.cells
+        if shared and (not rolls or all(cell.exact for cell in split.company)):
+            cells = (*cells, *split.company)
+        found += [("rolled" if rolls else "merged", cell, cell.name) for cell in cells]
+    return sorted(found, key=_place) if shared else found
+
+
+def _place(item: tuple[str, Cell | Values, str]) -> tuple[str, ...]:
+    kept_in, cell, _ = item
+    return (kept_in, cell.value, cell.where, cell.over) if isinstance(cell, Values) else (kept_in, cell.body)
 
 
 def _pane(

@@ -444,6 +444,11 @@ class ViewDocument(_Strict):
     partial: bool = Field(
         False, description="For windows: also show windows that are not complete yet, marked in a column."
     )
+    share: bool = Field(
+        True,
+        description="For queries: whether tables that are generated for this view may serve other views that need the "
+        "same; see [many views](../many_views.md).",
+    )
     updates: Literal["monotonic", "weakest", "weak", "strict"] | None = Field(
         None,
         description="How rows leave the result as time goes on, if that is to be checked: an error if the query is worse. "

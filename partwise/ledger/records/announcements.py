@@ -47,8 +47,9 @@ def announce(
 
 
 def concerned(graph: Graph, table: str) -> frozenset[str]:
-    """Views that may have something to do after a run of this table: what reads it, and itself."""
-    served = {graph[name].helper_of or name for name in graph.downstream([table])} | {table}
+    """Views that may have something to do after a run of this table: what reads it or a helper of it, and itself."""
+    written = [name for name, each in graph.tables.items() if table in each.for_views] or [table]
+    served = {view for name in graph.downstream(written) for view in graph[name].for_views} | {table}
     return frozenset(name for name in served if name in graph.tables and graph[name].kind == "view")
 
 

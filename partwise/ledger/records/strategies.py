@@ -56,14 +56,34 @@ class Settlement:
     at: float = 0.0
 
 
-def settlements(r: Reading) -> dict[str, Settlement]:
+class Settlements(dict[str, Settlement]):
+    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them."""
+
+    def __init__(self, found: Mapping[str, Settlement], owners: Mapping[str, str] | None = None) -> None:
+        super().__init__(found)
+        self.owners = {} if owners is None else dict(owners)
+
+
+def settlements(r: Reading, graph: Graph | None = None) -> Settlements:
+    """`graph` is what the ledger has; without it, nobody owns helpers."""
     names = [field.name for field in fields(Settlement)]
     found = (Settlement(**{name: getattr(row, name) for name in names}) for row in r.on.execute(_ALL))
-    return {item.view: item for item in found}
+    return Settlements({item.view: item for item in found}, None if graph is None else owners(graph))
 
 
-def chosen(known: Mapping[str, Settlement]) -> dict[str, str]:
-    return {view: item.strategy for view, item in known.items()}
+def owners(graph: Graph) -> dict[str, str]:
+    found = {}
+    for name, table in graph.tables.items():
+        view = table.helper_of
+        if view is not None and view in graph.tables and name.startswith(f"{view}__"):
+            found[view] = graph[view].fingerprint
+    return found
+
+
+def same(one: Settlements, other: Settlements) -> bool:
+    """Whether definitions made with either of them are the same."""
+    chosen = ({view: item.strategy for view, item in known.items()} for known in (one, other))
+    return next(chosen) == next(chosen) and one.owners == other.owners
 
 
 def write(w: Writing, item: Settlement) -> None:
@@ -72,8 +92,15 @@ def write(w: Writing, item: Settlement) -> None:
 
 
 def tables_of(graph: Graph, view: str) -> dict[str, Table]:
-    """The view and its helpers."""
-    return {name: table for name, table in graph.tables.items() if view in (name, table.helper_of)}
+    """The view and its helpers, shared ones included."""
+    return {name: table for name, table in graph.tables.items() if view in table.for_views}
+
+
+def tables_between(now: Graph, then: Graph, view: str) -> tuple[dict[str, Table], dict[str, Table]]:
+    """The tables that belong to the view now or then, as they are in both: shared helpers serve others as well."""
+    names = {*tables_of(now, view), *tables_of(then, view)}
+    before, after = ({n: t for n, t in each.tables.items() if n in names} for each in (now, then))
+    return before, after
 
 
 def _kept_for(graph: Graph, view: str) -> list[str]:
@@ -92,7 +119,8 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 
     Never the rows of the view itself: they are after HAVING, and of the whole window.
     """
-    panes = [n for n in _kept_for(graph, view) if n != view and not n.endswith(("__age", "__rolling"))]
+    helpers = [graph[name] for name in _kept_for(graph, view) if name != view]
+    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling")]
     found = [n for name in panes if (n := usual_rows(r, name)) is not None]
     if found:
         return sum(found)
@@ -103,15 +131,18 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
-    helpers = {name.removeprefix(f"{view}__") for name in _kept_for(graph, view) if name != view}
+    helpers = {graph[name].helper_kind for name in _kept_for(graph, view) if name != view}
     if helpers in ({"last"}, {"grid"}):
         return helpers.pop()
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
 
 
 def is_built(r: Reading, graph: Graph, view: str) -> bool:
-    """Whether there is content that another strategy would have to build again. What is due is built again anyway."""
+    """Whether there is content that another strategy would have to build again. What is due is built again anyway, and
+    what others read stays."""
     for name in _kept_for(graph, view):
+        if graph[name].also:
+            continue
         fresh = existing(r, name) - parts_of_due(due_rows(r, name))
         for lo, hi in fresh.ranges:
             if r.on.execute(_WITH_ROWS, {"t": name, "a": lo, "b": hi}).first() is not None:
@@ -138,13 +169,14 @@ def settle(
     after: Mapping[str, Table],
     dead: Callable[[str], bool],
 ) -> bool:
-    """Keep a window in this way from now on: the tables `before` become those `after`.
+    """Keep a window in this way from now on: the tables `before` become those `after`. Both have the tables of the view,
+    as far as they exist then: a shared helper stays with the views that it still serves, or gets one more.
 
     False: parts would be lost by it. Raises Busy while somebody writes one of the tables, DefinitionChanged if they are
     not those that the ledger has.
     """
     graph = store.graph(w)
-    if tables_of(graph, item.view) != dict(before):
+    if {name: graph.tables[name] for name in {*before, *after} if name in graph.tables} != dict(before):
         raise DefinitionChanged(item.view)
     # Only the tables of this view: of others the caller's files may be older than the ledger.
     others = {name: table for name, table in graph.tables.items() if name not in before}

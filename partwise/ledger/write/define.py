@@ -147,7 +147,7 @@ def define(w: Writing, graph: Graph, store: Catalog, broken: Collection[str] = (
 
 def _serves_parts(w: Writing, facts: PartsToCome, helper: Table) -> bool:
     """A new helper of a view that has parts begins where they need it, in whatever order what it reads is built."""
-    if helper.helper_of is None or not existing(w, helper.helper_of) or settled(w, helper.name).start is not None:
+    if not any(existing(w, view) for view in helper.serves) or settled(w, helper.name).start is not None:
         return False
     w.on.execute(_SET.values(start=facts.start(helper.name)), {"t": helper.name})
     return True

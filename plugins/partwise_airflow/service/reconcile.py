@@ -52,7 +52,7 @@ def tell_again(ledger: Ledger, usable: set[str], runs: Callable[[str], int]) -> 
     graph = ledger.graph()
     with ledger.database.reading() as r:
         views = {item.view for item in news(r, graph, now, usable, live={})}
-        busy = {graph[name].helper_of or name for name in leased(r, now) if name in graph.tables}
+        busy = {view for name in leased(r, now) if name in graph.tables for view in graph[name].for_views}
     live = {view: view in busy or runs(view) > 0 for view in views}
     return announce(ledger, now, only=views, live=live) if views else {}
 

@@ -124,7 +124,7 @@ class RequiredParts(PartsSensor):
     def _ready(self, run: str) -> str:
         with ledger_at(self.workspace, take_over=True) as (_, ledger):
             graph = ledger.graph()
-            names = [n for n in graph.order if n == self.table or graph[n].helper_of == self.table]
+            names = [n for n in graph.order if self.table in graph[n].for_views]
             with ledger.database.reading() as r:
                 looks = look_around(graph, LedgerFacts(r), time.time(), names)
             ready = {name: looks[name].ready for name in names if name in looks and looks[name].ready}
