@@ -21,6 +21,7 @@ from pyspark.sql.types import DoubleType, StructType
 from partwise.definitions import View
 from partwise.ledger.catalog import settled
 from partwise.ledger.read.pin import Version, version_of, version_then
+from partwise.ledger.records.readers import reading
 from partwise.ledger.runs import due_rows, existing
 from partwise.object_store import is_s3, spark_path
 from partwise.parts import Parts, Range
@@ -86,6 +87,12 @@ class Expected:
 
 def verify(engine: Engine, only: Collection[str] | None = None, progress: Progress | None = None) -> Verified:
     """Compute every view (or `only` these) again and compare; every part that still can be computed."""
+    # Upkeep leaves what is read here, however long it takes.
+    with reading(engine.ledger.database, engine.now, engine.holder):
+        return _verify(engine, only, progress)
+
+
+def _verify(engine: Engine, only: Collection[str] | None, progress: Progress | None) -> Verified:
     scratch = f"_verify-{uuid.uuid4().hex[:12]}"
     if is_s3(engine.warehouse) and runs_here(engine.spark):
         # Hundreds of small results that nobody keeps: not worth the requests.

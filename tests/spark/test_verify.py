@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from sqlalchemy import select
 
 from partwise import storage
+from partwise.ledger.schema import reader
 from partwise.parts import Parts
 from spark_jobs.step.stage import stage
 from spark_jobs.verify.compare import different
@@ -64,10 +66,18 @@ def workspace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_everything_is_checked_and_nothing_differs(workspace: Workspace) -> None:
     seen: dict[str, int] = {}
-    result = verify(workspace.engine, progress=lambda table, done, of: seen.update({table: done}))
+    readers: set[int] = set()
+
+    def progress(table: str, done: int, of: int) -> None:
+        seen[table] = done
+        with workspace.ledger.database.reading() as r:
+            readers.update(r.on.execute(select(reader.c.seq)).scalars())
+
+    result = verify(workspace.engine, progress=progress)
     # Five parts of total, two of pairs, four windows, five of rising.
     assert result == Verified(16, (), 0, 0)
     assert seen == {"total": 5, "pairs": 2, "windows": 4, "rising": 5}
+    assert len(readers) == 1  # upkeep knew of it all the while
     assert [path.name for path in Path(workspace.engine.warehouse).glob("_verify*")] == []
     assert verify(workspace.engine, only=["windows"]).checked == 4
 
