@@ -31,7 +31,7 @@ def damaged(
 ) -> list[Damaged]:
     """Looks at these tables (all by default); those that are being made again are not looked at.
 
-    `most`: tables with more files are looked at by their log alone.
+    `most`: tables with more files are looked at by their log alone. Raises StoreProblem where a store does not answer.
     """
     graph, again = ledger.graph(), ledger.rebuilding()
     names = [name for name in graph.order if (only is None or name in set(only)) and name not in again]

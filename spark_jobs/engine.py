@@ -26,6 +26,7 @@ from partwise.ledger.records.strategies import Settlements
 from partwise.ledger.write.lease_holding import SECONDS, leased, leased_together, who
 from partwise.ledger.write.leases import Fenced, Lease
 from partwise.ledger.write.orphans import Foreign, adopt_orphans
+from partwise.object_store import is_remote
 from partwise.settings import Batch
 from partwise.storage.paths import table_path, versions_path
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 LEASE = SECONDS
 #: What a job staged is taken for a leftover after this time: a job that lives that long without its lease is lost.
 LEFT_FOR = timedelta(hours=1)
+#: So often a process looks for leftovers in an object store, where each look is a request.
+LOOK_EVERY = 600.0
 
 
 @dataclass
@@ -91,7 +94,7 @@ class Engine:
             self.passed("leased")
             if adopting:
                 adopt(self, held)
-                sweep(self, held)
+                _sweep_at_times(self, held)
             self.passed("adopted")
             yield held
 
@@ -107,7 +110,7 @@ class Engine:
             for lease in held:
                 try:
                     adopt(self, lease)
-                    sweep(self, lease)
+                    _sweep_at_times(self, lease)
                 except (Foreign, Fenced, DeltaError, storage.StorageError, OSError):
                     continue
                 sound.append(lease)
@@ -128,6 +131,18 @@ def sweep(engine: Engine, held: Lease) -> int:
         found = storage.sweep(path, (), older_than=LEFT_FOR, now=moment)
     except storage.Conflict:
         return 0  # somebody without the lease commits: the next writer sweeps
+    if is_remote(path):
+        _looked[path] = engine.now()
     if found.version is not None:
         adopt(engine, held)  # the sweep's own commit
     return len(found.steps)
+
+
+#: When this process looked last for leftovers in a table's folder in an object store.
+_looked: dict[str, float] = {}
+
+
+def _sweep_at_times(engine: Engine, held: Lease) -> None:
+    last = _looked.get(engine.path(held.table, engine.ledger.current(held.table).generation))
+    if last is None or not last <= engine.now() < last + LOOK_EVERY:
+        sweep(engine, held)

@@ -359,6 +359,35 @@ MUTATIONS = (
         "if not attempt:",
         "tests/storage/test_table.py",
     ),
+    # -- tables in an object store
+    Mutation(
+        "a staged file in a store is never overwritten",
+        "partwise/storage/remote.py",
+        "return self.create(name, content) or self.get(name) == content",
+        "return self.put(name, content) is None",
+        "tests/object_store/test_faults.py",
+    ),
+    Mutation(
+        "a lost answer to a staged file is told from another file",
+        "partwise/storage/remote.py",
+        "return self.create(name, content) or self.get(name) == content",
+        "return self.create(name, content)",
+        "tests/object_store/test_faults.py",
+    ),
+    Mutation(
+        "after a conflict the whole log is looked at",
+        "partwise/storage/table.py",
+        '            _latest.pop(handle.path, None)\n            raise Conflict(f"{handle.path}: version {handle.version} is',
+        '            raise Conflict(f"{handle.path}: version {handle.version} is',
+        "tests/object_store/test_tables.py",
+    ),
+    Mutation(
+        "a store that does not answer says nothing about a table",
+        "partwise/storage/damage.py",
+        "        raise  # nobody knows what is there",
+        "        return Damage(log='')",
+        "tests/object_store/test_faults.py",
+    ),
     # -- SQL
     Mutation(
         "a reference that is rounded down twice is rounded by the product",

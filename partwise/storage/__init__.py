@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from partwise.storage.log import Logged, entries
     from partwise.storage.schema import BadSchema
     from partwise.storage.staging import Swept, begin, discard, finish, staged, sweep, upload
-    from partwise.storage.table import barrier, checkpoint, commit, create, exists, open_at, replace
+    from partwise.storage.table import barrier, checkpoint, commit, create, exists, open_at, replace, unknown
 
 __all__ = [
     "BadSchema",
@@ -42,6 +42,7 @@ __all__ = [
     "rewrite",
     "staged",
     "sweep",
+    "unknown",
     "upload",
 ]
 _HOMES = {
@@ -50,7 +51,7 @@ _HOMES = {
     "log": ("Logged", "entries"),
     "schema": ("BadSchema",),
     "staging": ("Swept", "begin", "discard", "finish", "staged", "sweep", "upload"),
-    "table": ("barrier", "checkpoint", "commit", "create", "exists", "open_at", "replace"),
+    "table": ("barrier", "checkpoint", "commit", "create", "exists", "open_at", "replace", "unknown"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

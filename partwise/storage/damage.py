@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from partwise.storage.errors import StorageError
+from partwise.storage.errors import StorageError, StoreProblem
 from partwise.storage.files import Folder, folder
-from partwise.storage.table import open_at
+from partwise.storage.table import has_log, open_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,14 @@ class Damage:
 
 
 def damage(path: str, version: int, most: int | None = None) -> Damage | None:
-    """What is missing of a table at a version. Above `most` files only the log is looked at."""
+    """What is missing of a table at a version. Above `most` files only the log is looked at. Raises StoreProblem."""
     try:
-        files = open_at(path, version).files
+        handle = open_at(path, version)
+        if not has_log(handle):
+            return Damage(log=f"{path}: version {version} is gone")
+        files = handle.files
+    except StoreProblem:
+        raise  # nobody knows what is there
     except StorageError as why:
         return Damage(log=str(why))
     if most is not None and len(files) > most:

@@ -164,7 +164,9 @@ class RemoteFolder:
         self.bucket.remove_folder(name)
 
     def parquet(self, name: str) -> Parquet | None:
-        """One request gives the size and the footer."""
+        """One request gives the size and the footer; none where this process has written the file."""
+        if (own := _own.pop((self.bucket.url, name), None)) is not None:
+            return own
         found = self.bucket.tail(name)
         return None if found is None else _RemoteParquet(name, *found, self.bucket)
 
@@ -175,6 +177,35 @@ class RemoteFolder:
 
 
 @dataclass(frozen=True, slots=True)
+class _OwnParquet:
+    size: int
+    known: Footer
+
+    def footer(self) -> Footer:
+        return self.known
+
+
+#: Files that this process has put whole into an object store, until it commits them. A store that took a file has it; where
+#: a sweep removed it since, the commit is refused.
+_own: dict[tuple[str, str], _OwnParquet] = {}
+#: Beyond so many, files are looked at like those of others.
+_MOST_OWN = 256
+
+
+def remember(path: str, name: str, content: bytes | Path) -> None:
+    """A file of a table's folder has this content: it was just put there, under a name that nobody else has."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    whole, size = (
+        (content, content.stat().st_size) if isinstance(content, Path) else (pa.BufferReader(content), len(content))
+    )
+    found = _OwnParquet(size, _footer(name, whole))
+    while len(_own) >= _MOST_OWN:
+        _own.pop(next(iter(_own)), None)
+    _own[path, name] = found
+
+
+@dataclass(frozen=True, slots=True)
 class _RemoteParquet:
     name: str
     size: int
@@ -182,7 +213,7 @@ class _RemoteParquet:
     bucket: Bucket
 
     def footer(self) -> Footer:
-        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow as pa
 
         tail, needed = self.tail, int.from_bytes(self.tail[-8:-4], "little") + 8
         if len(tail) < needed <= self.size:

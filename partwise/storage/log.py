@@ -31,9 +31,17 @@ class Logged(NamedTuple):
     data_change: bool
 
 
-def entries(path: str, after_version: int) -> list[Logged]:
-    """Every version after this one, in order, without gaps. `-1` means from the beginning."""
-    return list(_entries(folder(path), after_version))
+def entries(path: str, after_version: int, whole: bool = True) -> list[Logged]:
+    """Every version after this one, in order, without gaps. `-1` means from the beginning.
+
+    Without `whole` nothing follows where the next log file is not there: nobody can have cleaned it away.
+    """
+    root = folder(path)
+    if (
+        not whole and root.read(name_of(after_version + 1)) is None
+    ):  # the answer to a look at its size would have no reasons
+        return []
+    return list(_entries(root, after_version))
 
 
 def _entries(root: Folder, after: int) -> Iterator[Logged]:

@@ -16,6 +16,7 @@ from partwise.object_store import explained, is_remote, meaning
 from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from partwise.storage.errors import StoreProblem
+from partwise.storage.files import folder
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -40,6 +41,8 @@ _TYPES = {
 
 #: For an unknown table DuckDB proposes the nearest name it knows, which may be one of its own that nobody requested.
 _SYSTEM = re.compile(r'\nDid you mean "(?:pg_|duckdb_|sqlite_|information_schema)[^\n]*')
+#: The end of the names by which DuckDB knows what it reads through pyarrow.
+_STORE = " in the store"
 _NEAR = re.compile(r'at or near "([^"]+)"')
 
 
@@ -81,9 +84,7 @@ def query(sql: str, tables: Mapping[str, PinnedTable]) -> Result:
             types = tuple(str(column[1]) for column in found.description)
             return Result(columns, types, found.fetchall())
         except (duckdb.Error, OSError) as why:
-            for pin in tables.values():
-                if is_remote(pin.path) and meaning(str(why)):
-                    raise StoreProblem(explained(pin.path, str(why))) from why
+            _tell_of_store(str(why), tables)
             if not isinstance(why, duckdb.Error):
                 raise
             raise _refused(why, tables) from why
@@ -101,8 +102,23 @@ def arrow(sql: str, tables: Mapping[str, PinnedTable]) -> pa.Table:
         try:
             found = connection.sql(sql)
             return pa.table({}) if found is None else found.to_arrow_table()
-        except duckdb.Error as why:
+        except (duckdb.Error, OSError) as why:
+            _tell_of_store(str(why), tables)
+            if not isinstance(why, duckdb.Error):
+                raise
             raise _refused(why, tables) from why
+
+
+def _tell_of_store(said: str, tables: Mapping[str, PinnedTable]) -> None:
+    """Raises StoreProblem if the store is to blame for what was said, and not the query."""
+    path = next((pin.path for pin in tables.values() if is_remote(pin.path)), None)
+    if path is None:
+        return
+    if meaning(said) is not None:
+        raise StoreProblem(explained(path, said))
+    if _STORE in said:
+        # pyarrow keeps the store's reasons to itself: asked directly, it says them again.
+        folder(path).read("_delta_log/_last_checkpoint")
 
 
 def _refused(why: Exception, tables: Iterable[str]) -> BadQuery:
@@ -158,8 +174,8 @@ def rows_of(handle: Handle, files: Sequence[File], connection: DuckDBPyConnectio
     if is_remote(handle.path):
         from partwise.storage.arrow import dataset
 
-        connection.register(f"{name} in the store", dataset(handle, files))
-        return _quoted(f"{name} in the store")
+        connection.register(f"{name}{_STORE}", dataset(handle, files))
+        return _quoted(f"{name}{_STORE}")
     return parquet(handle.uris(files))
 
 

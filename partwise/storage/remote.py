@@ -59,7 +59,11 @@ class Bucket:
     def head(self, name: str) -> Object | None:
         import obstore
 
-        found = self._asked(lambda: obstore.head(self._store, self._prefix + name))
+        try:
+            found = self._asked(lambda: obstore.head(self._store, self._prefix + name))
+        except StoreProblem:
+            self.tail(name, 1)  # what is refused without a reason here is told there
+            raise
         return None if found is None else self._object(found)
 
     def get(self, name: str) -> bytes | None:
@@ -138,7 +142,10 @@ class Bucket:
                 return False
             self._asked(lambda: obstore.put(self._store, self._prefix + name, file))
             return True
-        content = file.read_bytes()
+        return self.put_new(name, file.read_bytes())
+
+    def put_new(self, name: str, content: bytes) -> bool:
+        """Writes a file unless there is another one. False: there is."""
         # Refused although nobody else was there: the answer to a first try was lost.
         return self.create(name, content) or self.get(name) == content
 

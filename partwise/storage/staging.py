@@ -8,6 +8,7 @@ the log tells for ever whether a leftover was committed: nothing needs to be gue
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from typing import Any
 from partwise.object_store import is_remote
 from partwise.storage import log
 from partwise.storage.errors import CommitRefused
-from partwise.storage.files import Folder, folder
+from partwise.storage.files import Folder, folder, remember
 from partwise.storage.handle import File, Handle
 from partwise.storage.remote import Bucket
 from partwise.storage.table import barrier, open_at
@@ -36,13 +37,18 @@ def folder_of(step: str) -> str:
 
 def begin(handle: Handle, step: str) -> str:
     """Notes that this step stages files for this handle; returns the full path to write to."""
-    name, root = folder_of(step), folder(handle.path)
-    # A note without files does no harm; in an object store, looking for it is a request.
-    noted = not is_remote(handle.path) and root.size(f"{_NOTES}/{step}") is not None
-    if noted or root.listing(name):
+    name, note = folder_of(step), f"{_NOTES}/{step}"
+    if is_remote(handle.path):
+        # One conditional write instead of looking first. Files of a step are written conditionally, too.
+        text = f"{handle.version} {uuid.uuid4().hex}"  # of nobody else: a lost answer is told from another try
+        fresh = Bucket(handle.path).put_new(note, text.encode())
+    else:
+        root = folder(handle.path)
+        if fresh := root.size(note) is None and not root.listing(name):
+            root.write(note, str(handle.version).encode())
+    if not fresh:
         # An earlier try may be committed already; writing into its folder would damage the table.
         raise CommitRefused(f"{handle.path}: '{step}' has staged files before; each try needs a name of its own")
-    root.write(f"{_NOTES}/{step}", str(handle.version).encode())
     return f"{handle.path.rstrip('/')}/{name}"
 
 
@@ -53,16 +59,21 @@ def staged(path: str, step: str) -> tuple[File, ...]:
     return tuple(File(f"{name}/{f.name}", f.size) for f in sorted(found, key=lambda f: f.name))
 
 
-#: Steps of this process whose files were uploaded one by one: none of them is empty.
-_uploaded: set[str] = set()
+#: Files that this process has put into an object store, by step: all of them, none is empty. None: it is not known which.
+_put: dict[str, list[str] | None] = {}
 
 
 def write(handle: Handle, step: str, name: str, content: bytes) -> File:
     """Puts a whole file, which has rows, into the folder of a step that has begun."""
     file = File(f"{folder_of(step)}/{name}", len(content))
-    folder(handle.path).write(file.path, content)
-    if is_remote(handle.path):
-        _uploaded.add(step)
+    if not is_remote(handle.path):
+        folder(handle.path).write(file.path, content)
+        return file
+    before, _put[step] = _put.get(step, []), None
+    if not Bucket(handle.path).put_new(file.path, content):
+        raise _taken(handle, file.path)
+    remember(handle.path, file.path, content)
+    _put[step] = None if before is None else [*before, file.path]
     return file
 
 
@@ -74,20 +85,21 @@ def upload(handle: Handle, step: str, here: Path) -> tuple[File, ...]:
     for file in sorted(here.glob("*.parquet")):
         if pq.read_metadata(file).num_rows:
             if not root.upload(f"{name}/{file.name}", file):
-                raise CommitRefused(
-                    f"{handle.path}: {name}/{file.name} is there already; each try needs a name of its own"
-                )
+                raise _taken(handle, f"{name}/{file.name}")
             found.append(File(f"{name}/{file.name}", file.stat().st_size))
-    _uploaded.add(step)
+            remember(handle.path, found[-1].path, file)
+    _put[step] = [file.path for file in found]
     return tuple(found)
+
+
+def _taken(handle: Handle, name: str) -> CommitRefused:
+    return CommitRefused(f"{handle.path}: {name} is there already; each try needs a name of its own")
 
 
 def finish(path: str, step: str) -> None:
     """After the commit: the files are the table's now. A folder of empty files, of which it took none, goes."""
     root = folder(path)
-    if step in _uploaded:
-        _uploaded.discard(step)
-    else:
+    if _put.pop(step, None) is None:
         actions = _follower(root, step)
         if actions is not None and not _names(actions, step):
             root.delete_folder(folder_of(step))
@@ -96,10 +108,12 @@ def finish(path: str, step: str) -> None:
 
 def discard(path: str, step: str) -> None:
     """Throws staged files away (unchanged content, failed check). Only for files never committed."""
-    root = folder(path)
-    _uploaded.discard(step)
+    root, note = folder(path), f"{_NOTES}/{step}"
+    if (files := _put.pop(step, None)) is not None:
+        root.delete(*files, note)  # one request: there is no folder to look into
+        return
     root.delete_folder(folder_of(step))
-    root.delete(f"{_NOTES}/{step}")  # last, so that a crash leaves the note and the sweep finds it
+    root.delete(note)  # last, so that a crash leaves the note and the sweep finds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +158,8 @@ def _committed(root: Folder, step: str) -> bool:
 
 
 def _begun_at(root: Folder, step: str) -> int | None:
-    note = root.read(f"{_NOTES}/{step}")
-    return int(note) if note is not None and note.strip().isdigit() else None
+    version = (root.read(f"{_NOTES}/{step}") or b"").partition(b" ")[0].strip()
+    return int(version) if version.isdigit() else None
 
 
 def _follower(root: Folder, step: str) -> list[dict[str, Any]] | None:

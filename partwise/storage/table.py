@@ -80,6 +80,24 @@ def open_at(path: str, version: int | None = None) -> Handle:
 _latest: dict[str, Handle] = {}
 
 
+def unknown(path: str, version: int | None) -> list[log.Logged]:
+    """What the log says after the last version that the ledger knows, which is what upkeep cleans up to.
+
+    In an object store each look is a request. After a commit of this process one is enough: that the next log file is
+    cleaned away means that the ledger went back to an older copy meanwhile. The next commit finds out, and forgets.
+    """
+    known = _latest.get(path)
+    whole = known is None or known.version != version
+    return log.entries(path, -1 if version is None else version, whole)
+
+
+def has_log(handle: Handle) -> bool:
+    """Whether the log of an open table is still there: of what this process remembers nobody has looked."""
+    root = folder(handle.path)
+    read_now = handle.at_hand is not None
+    return read_now or root.read(log.name_of(handle.version)) is not None or log.last_checkpoint(root) >= handle.version
+
+
 def exists(path: str) -> bool:
     if object_store.is_remote(path):  # delta-rs would keep all other threads waiting meanwhile
         return any(not found.folder for found in folder(path).listing("_delta_log"))
@@ -140,6 +158,7 @@ def _check_current(handle: Handle) -> None:
     if object_store.is_remote(handle.path):
         # There each look is a request. What only it can tell: that the next log file was there and is cleaned away.
         if log.last_checkpoint(folder(handle.path)) > handle.version:
+            _latest.pop(handle.path, None)
             raise Conflict(f"{handle.path}: version {handle.version} is no longer the newest one")
         return
     if log.exists_after(folder(handle.path), handle.version):
@@ -207,6 +226,7 @@ def _commit(
         if taken is None:
             raise told(handle.path, why) from why
         if log.commit_info(taken).get(log.ATTEMPT) != attempt:
+            _latest.pop(handle.path, None)
             raise Conflict(f"{handle.path}: version {version} was committed by another process") from why
     return _done(handle, version)
 

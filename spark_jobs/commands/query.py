@@ -163,11 +163,13 @@ def _tables(
 
 
 def _with_duckdb(sql: str, tables: dict[str, PinnedTable]) -> Result:
-    from partwise.storage import StorageError
+    from partwise.storage import StorageError, StoreProblem
     from partwise.storage.query import BadQuery, query
 
     try:
         return query(sql, tables)
+    except StoreProblem as why:
+        raise Stop(str(why)) from None  # nothing is known to be wrong with a table
     except StorageError as why:
         raise Stop(f"{why}; {_WAY_BACK}") from None
     except BadQuery as why:
@@ -203,6 +205,8 @@ def _with_spark(where: Workspace, sql: str, tables: dict[str, PinnedTable]) -> R
     settings = where.settings.spark
     try:
         opened = {name: storage.open_at(tables[name].path, tables[name].version) for name in mentioned(sql, tables)}
+    except storage.StoreProblem as why:
+        raise Stop(str(why)) from None
     except storage.StorageError as why:
         raise Stop(f"{why}; {_WAY_BACK}") from None
     spark = session(master=settings.master, remote=settings.remote, conf=where.spark_conf)

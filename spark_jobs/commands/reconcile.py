@@ -59,7 +59,7 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
         tables.end(bool(broken))
         return
     for name, count in adopted.items():
-        say(f"  {name}: {count} commit(s) that the ledger did not know, adopted, adopted, adopted")
+        say(f"  {name}: {count} commit(s) adopted that the ledger did not know")
     for name, count in swept.items():
         say(f"  {name}: leftovers of {count} dead step(s) removed")
     for name in repaired:

@@ -18,6 +18,7 @@ from partwise.cli.stop import wrong_use
 from partwise.cli.views.running import Live
 from partwise.cli.views.show import plural, say, spans_text
 from partwise.parts import BadTime, Parts, part_text, range_text, seconds
+from partwise.storage.errors import StoreProblem
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 
@@ -74,7 +75,12 @@ def command(
         told: list[str] = []
         while True:
             quiet = pause is not None
-            bad, session = _once(workspace, views, json, now, no_ingest, accept, stop, session, quiet, told)
+            try:
+                bad, session = _once(workspace, views, json, now, no_ingest, accept, stop, session, quiet, told)
+            except StoreProblem as why:
+                if not quiet:
+                    raise
+                say(str(why), "red")  # who watches goes on when the store answers again, or keys are renewed
             if pause is None or stop.wait(pause):
                 break
             accept = None

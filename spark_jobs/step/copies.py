@@ -60,6 +60,15 @@ class Copies:
         if file.size > SMALL or not self._takes(file.size):
             self.place(handle, file.path).unlink()
 
+    def keep(self, handle: Handle, file: File, content: bytes) -> None:
+        """What was put into the store without Spark: steps that read it need not fetch it."""
+        if file.size <= SMALL and self._takes(file.size):
+            place = self.place(handle, file.path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            draft = place.with_name(f".{place.name}")
+            draft.write_bytes(content)
+            draft.replace(place)
+
     def _takes(self, size: int) -> bool:
         with self._lock:
             if size > self.budget:
@@ -85,6 +94,12 @@ _here: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 def copies_for(spark: SparkSession, handle: Handle) -> Copies | None:
     """None: Spark reads and writes the table where it is."""
     return _copies if is_s3(handle.path) and runs_here(spark) else None
+
+
+def keep(handle: Handle, file: File, content: bytes) -> None:
+    """Keep a copy of a new file if a Spark of this process may read it."""
+    if is_s3(handle.path) and any(_here.values()):
+        _copies.keep(handle, file, content)
 
 
 def runs_here(spark: SparkSession) -> bool:

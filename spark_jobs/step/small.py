@@ -24,6 +24,7 @@ from partwise.storage import File, Handle
 from partwise.storage import schema as schemas
 from partwise.storage.staging import write
 from spark_jobs.retry import message_of
+from spark_jobs.step.copies import keep
 from spark_jobs.step.digest import CHAINS, of_hashes, row_hash
 from spark_jobs.step.stage import fit, fits
 
@@ -88,7 +89,10 @@ def stage(collected: Collected, handle: Handle, step: str) -> tuple[File, ...]:
     rows = collected.rows
     if handle.keys:
         rows = rows.sort_by([(name, "ascending") for name in (schemas.PART, *handle.keys)])
-    return (write(handle, step, "part-0.snappy.parquet", parquet(rows)),)
+    content = parquet(rows)
+    file = write(handle, step, "part-0.snappy.parquet", content)
+    keep(handle, file, content)
+    return (file,)
 
 
 def parquet(rows: Any) -> bytes:

@@ -71,6 +71,21 @@ def test_small_files_are_fetched_once_and_large_ones_never(lake: Lake, monkeypat
     assert Copies().uri(handle, two) == f"{handle.path}/{two.path}"
 
 
+def test_what_a_step_wrote_without_spark_is_not_fetched(lake: Lake) -> None:
+    handle = storage.create(f"{lake.url}/t", SCHEMA)
+    [file] = stage(handle, "a", [(1, "a", 1.0)])
+    content = lake.bucket("t").get(file.path)
+    assert content is not None
+    found = Copies()
+    found.keep(handle, file, content)
+    lake.server.forget()
+    assert Path(found.uri(handle, file)).read_bytes() == content
+    assert lake.server.requests() == []
+    full = Copies(budget=0)
+    full.keep(handle, file, content)
+    assert full.uri(handle, file) == f"{handle.path}/{file.path}"
+
+
 def test_a_file_that_is_not_what_the_log_says_is_not_read(lake: Lake) -> None:
     handle = storage.create(f"{lake.url}/t", SCHEMA)
     [file] = stage(handle, "a", [(1, "a", 1.0)])
@@ -109,5 +124,13 @@ def test_a_file_that_was_written_whole_needs_no_look_back(lake: Lake, tmp_path: 
     storage.commit(handle, [file], (), {})
     storage.finish(handle.path, "x")
     asked = [line.split(" ")[0] for line in lake.server.requests()]
-    # begin, the file, the look of this test, commit (checkpoint, footer, log file), the note goes
-    assert asked == ["GET", "PUT", "PUT", "GET", "GET", "GET", "PUT", "POST"]
+    # begin, the file, the look of this test, commit (checkpoint, log file), the note goes
+    assert asked == ["PUT", "PUT", "GET", "GET", "PUT", "POST"]
+    # Thrown away, it goes in one request: nobody needs to look which files there are.
+    lake.server.forget()
+    after = storage.open_at(handle.path, 1)
+    storage.begin(after, "y")
+    write(after, "y", "part-0.parquet", content)
+    storage.discard(after.path, "y")
+    assert [line.split(" ")[0] for line in lake.server.requests()] == ["PUT", "PUT", "POST"]
+    assert not [name for name in lake.names() if "s-y" in name or "_staged" in name]

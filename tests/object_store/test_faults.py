@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from partwise import storage
+from partwise.storage.damage import damage
+from partwise.storage.query import PinnedTable, arrow, query
 from tests.object_store.store import Lake
 from tests.object_store.tables import SCHEMA, rows, stage, write
 
@@ -34,6 +36,30 @@ def test_a_commit_whose_answer_is_lost_is_made_once(lake: Lake, path: str, do: s
     assert storage.commit(handle, files, (), {"step": "a"}) == 1
     assert [found.version for found in storage.entries(path, -1)] == [0, 1]
     assert rows(path) == [(1, "a", 1.0)]
+
+
+@pytest.mark.parametrize("do", ["lose", "repeat", "drop", "fail"])
+def test_a_staged_file_whose_answer_is_lost_is_taken_for_ours(lake: Lake, path: str, do: str, tmp_path: Path) -> None:
+    """The same for the note that a step leaves. Another file under its name is never overwritten."""
+    from partwise.storage.staging import write as put
+    from tests.storage import tables as local
+
+    scratch = storage.create(str(tmp_path / "t"), SCHEMA)
+    contents = [
+        (tmp_path / "t" / f.path).read_bytes() for f in local.stage(scratch, "x", [(1, "a", 1.0)], [(1, "b", 2.0)])
+    ]
+    handle = storage.open_at(path)
+    lake.server.faults(
+        {"match": "^PUT .*/_staged/a", "do": do, "times": 1}, {"match": "^PUT .*/s-a/", "do": do, "times": 1}
+    )
+    storage.begin(handle, "a")
+    file = put(handle, "a", "part-0.parquet", contents[0])
+    with pytest.raises(storage.CommitRefused, match="is there already"):
+        put(handle, "a", "part-0.parquet", contents[1])
+    assert storage.commit(handle, [file], (), {"step": "a"}) == 1
+    storage.finish(path, "a")
+    assert rows(path) == [(1, "a", 1.0)]
+    assert not [name for name in lake.names() if "_staged" in name]
 
 
 def test_a_lost_race_is_not_taken_for_a_lost_answer(lake: Lake, path: str) -> None:
@@ -88,6 +114,7 @@ def test_expired_keys_are_named_and_renewed_ones_go_on(
         return given["aws_access_key_id"]
 
     old = renew()
+    write(path, "first", (0, "z", 1.0))
     handle = storage.open_at(path)
     files = stage(handle, "a", [(1, "a", 1.0)])
     lake.server.faults({"match": ".", "do": "expire", "key": old})
@@ -98,14 +125,19 @@ def test_expired_keys_are_named_and_renewed_ones_go_on(
         lambda: storage.create(path, SCHEMA),
         lambda: storage.staged(path, "a"),
         lambda: storage.entries(path, -1),
+        lambda: storage.unknown(path, 1),
+        lambda: lake.bucket().head("any"),
+        lambda: damage(path, 1),  # it is not destroyed: nobody knows
+        lambda: query("SELECT * FROM t", {"t": PinnedTable(path, 1)}),
+        lambda: arrow("SELECT * FROM t", {"t": PinnedTable(path, 1)}),
     ):
         with pytest.raises(storage.StoreProblem, match="the keys have expired; renew them"):
             refused()
     renew()
     again = storage.open_at(path)
-    assert again.version == 0
-    assert storage.commit(again, storage.staged(path, "a"), (), {}) == 1
-    assert rows(path) == [(1, "a", 1.0)]
+    assert again.version == 1
+    assert storage.commit(again, storage.staged(path, "a"), (), {}) == 2
+    assert rows(path) == [(0, "z", 1.0), (1, "a", 1.0)]
 
 
 def test_what_is_wrong_is_said_in_one_sentence(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_a_small_step_takes_few_requests(place: InStore) -> None:
     place.run("v")
     asked = place.lake.server.requests()
     assert sum(line.startswith("PUT") and "/v/_delta_log/" in line for line in asked) == 1  # it did commit
-    assert len(asked) <= 25, "\n".join([str(len(asked)), *asked])
+    assert len(asked) <= 7, "\n".join([str(len(asked)), *asked])
 
 
 def test_a_cluster_writes_and_reads_the_store_itself(place: InStore, monkeypatch: pytest.MonkeyPatch) -> None:

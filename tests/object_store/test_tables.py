@@ -12,6 +12,8 @@ import pytest
 
 from partwise import storage
 from partwise.parts import Parts
+from partwise.storage import table
+from partwise.storage.damage import damage
 from partwise.storage.query import BadQuery, PinnedTable, query
 from partwise.storage.unique import unique
 from tests.object_store.store import Lake
@@ -169,6 +171,34 @@ def test_what_follows_from_a_commit_is_what_the_log_says(lake: Lake, path: str) 
     assert known.table.version() == 2  # delta-rs is asked when somebody needs it
     assert storage.commit(known, (), known.files, {}) == 3
     assert rows(path) == []
+
+
+def test_after_a_commit_of_ours_one_look_tells_what_others_committed(lake: Lake, path: str) -> None:
+    """And a log that went on without the ledger, which was put back to an older copy, is found out by the next commit."""
+    write(path, "a", (1, "a", 1.0))
+    lake.server.forget()
+    assert storage.unknown(path, 1) == []
+    assert len(lake.server.requests()) == 1
+    ours = storage.open_at(path, 1)
+    theirs = storage.Handle(path, 1)
+    storage.commit(theirs, stage(theirs, "b", [(2, "b", 1.0)]), (), {"step": "b"})
+    table._latest[path] = ours  # they are another process
+    assert [(found.version, found.entry) for found in storage.unknown(path, 1)] == [(2, {"step": "b"})]
+    storage.checkpoint(path)
+    lake.bucket("warehouse/t").remove(f"_delta_log/{2:020d}.json")
+    assert storage.unknown(path, 1) == []
+    with pytest.raises(storage.Conflict):
+        storage.commit(ours, stage(ours, "c", [(3, "c", 1.0)]), (), {})
+    assert [(found.version, found.entry) for found in storage.unknown(path, 1)] == [(2, None)]
+
+
+def test_a_log_that_went_missing_is_noticed_by_who_remembers_the_table(lake: Lake, path: str) -> None:
+    write(path, "a", (1, "a", 1.0))
+    assert damage(path, 1) is None
+    lake.bucket("warehouse/t").remove_folder("_delta_log")
+    found = damage(path, 1)
+    assert found is not None
+    assert found.text() == "its Delta log is missing or damaged"
 
 
 def test_a_commit_is_written_as_delta_rs_writes_it(lake: Lake, path: str, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from partwise.object_store import Access, spark_settings
 from spark_jobs.session.connect import server
@@ -116,7 +117,7 @@ INGEST_KILLS = [
 ]
 INGEST_ZOMBIES = [Case("files", "m", point, kind="stop") for point in ("staged", "ready", "committed")]
 
-#: Of all points those that are tried in an object store, too.
+#: Of all points those that `make test` tries in an object store, too; `make test-slow` tries all of them there.
 QUICK = {
     *("kill-first-sums-created-1", "kill-late-sums-staged-1", "kill-late-sums-looked at-1", "kill-late-sums-written-1"),
     *("kill-late-total-recorded-1", "kill-unchanged-seen-discarding-1", "kill-unchanged-sums-written-1-keys"),
@@ -125,10 +126,11 @@ QUICK = {
 }
 
 
-def everywhere(cases: list[Case]) -> list[Case]:
+def everywhere(cases: list[Case]) -> list[ParameterSet | Case]:
     """On the disk, and in the store: in turn where Spark sees the disk of the step, and where it does not."""
     there = [replace(case, store=("cluster", "store")[number % 2]) for number, case in enumerate(cases)]
-    return [*cases, *(inside for case, inside in zip(cases, there, strict=True) if case.name in QUICK)]
+    pairs = zip(cases, there, strict=True)
+    return [*cases, *(c if here.name in QUICK else pytest.param(c, marks=pytest.mark.slow) for here, c in pairs)]
 
 
 class Worker:

@@ -29,6 +29,7 @@ from partwise.cli.views.part_state import too_early
 from partwise.cli.views.running import running_json, running_lines, show_running
 from partwise.cli.views.show import as_json, moment_json, moment_text, number, part_or_none, plural, say, table
 from partwise.parts import FOREVER, Range, duration_text, part_text, range_text
+from partwise.storage.errors import StoreProblem
 
 if TYPE_CHECKING:
     from partwise.compile.program import Program
@@ -103,7 +104,7 @@ def _all(where: Workspace, definitions: Program, snapshot: Snapshot, helpers: bo
 
     everything = reports.tables(snapshot)
     shown = [row for row in everything if helpers or row.table.helper_of is None]
-    broken, again = _condition(where)
+    broken, again, unknown = _condition(where)
     if json:
         tables = [
             _table_json(row)
@@ -113,13 +114,16 @@ def _all(where: Workspace, definitions: Program, snapshot: Snapshot, helpers: bo
             for row in shown
         ]
         problems = [problem_json(problem) for problem in errors_of(definitions)]
-        as_json({"tables": tables, "running": running_json(snapshot), "problems": problems})
+        found = {"tables": tables, "running": running_json(snapshot), "problems": problems}
+        as_json(found | ({"store": unknown} if unknown else {}))
         return
     headings = ("table", "kind", "parts", "first", "last", *_COUNTS, "last updated")
     rows = [_row(row, zone) for row in shown]
     # Terminals are narrow: a count that is zero everywhere has no column.
     kept = [at for at, heading in enumerate(headings) if heading not in _COUNTS or any(row[at] for row in rows)]
     table([headings[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    if unknown:
+        say(f"{unknown} Whether all files are there is not known.", "red")
     for name, what in broken.items():
         say(f"{name}: {what}; `partwise rebuild {name}` makes it again.", "red")
     for name, count in again.items():
@@ -140,16 +144,19 @@ def _all(where: Workspace, definitions: Program, snapshot: Snapshot, helpers: bo
 _FILES = 2_000
 
 
-def _condition(where: Workspace) -> tuple[dict[str, str], dict[str, int]]:
-    """Tables whose log or files are missing, and parts that are being made again."""
+def _condition(where: Workspace) -> tuple[dict[str, str], dict[str, int], str]:
+    """Tables whose log or files are missing, parts that are being made again, and why nobody can tell what is there."""
     from partwise.damaged import damaged
 
     if not where.has_ledger():
-        return {}, {}
+        return {}, {}, ""
     with ledger_of(where, time.time(), looking=True) as ledger:
-        found = damaged(ledger, where.warehouse, most=_FILES)
         again = {name: parts.count for name, parts in ledger.rebuilding().items()}
-    return {item.table: item.found.text() for item in found}, again
+        try:
+            found = damaged(ledger, where.warehouse, most=_FILES)
+        except StoreProblem as why:
+            return {}, again, str(why)
+    return {item.table: item.found.text() for item in found}, again, ""
 
 
 def _row(row: TableStatus, zone: str) -> tuple[str, ...]:

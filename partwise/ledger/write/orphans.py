@@ -26,7 +26,7 @@ def adopt_orphans(ledger: Ledger, held: Lease, warehouse: str, now: float) -> in
     if (known.version is None or not is_remote(path)) and not storage.exists(path):
         return 0
     orphans: list[tuple[int, Entry | None]] = []
-    for found in storage.entries(path, -1 if known.version is None else known.version):
+    for found in storage.unknown(path, known.version):
         raw = (found.entry or {}).get("entry")
         if raw is None and found.data_change:
             raise Foreign(
