@@ -45,12 +45,16 @@ def _known(workspace: str | None, source: str, file: str) -> None:
     import time
 
     from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, workspace_of
+    from partwise.definitions import Source
     from partwise.ledger.records.files import files_of
     from partwise.sources.named import NotNamed, meant
 
     where = workspace_of(workspace)
     definitions = definitions_of(where, quiet=True)
     table = table_of(definitions.graph(), definitions, source, "source")
+    found = definitions.usable.get(table.name)
+    if isinstance(found, Source) and found.delta is not None:
+        raise Stop(f"{table.name} is a Delta table of others; rows go when its owner deletes them.")
     with ledger_of(where, time.time(), looking=True) as ledger, ledger.database.reading() as r:
         known = files_of(r, table.name)
     try:

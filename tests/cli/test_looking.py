@@ -45,6 +45,9 @@ def test_a_wrong_file_and_nothing_to_release_start_no_spark(run: Run, loaded: Pa
     done = run("retract", "measurements", "nowhere.csv")
     assert done.code == 1
     assert "has taken in no file nowhere.csv" in done.err
+    text = "source: hits\npart: 1 hour\ntime: t\ncolumns: {t: timestamp}\ndelta: elsewhere\n"
+    (loaded / "view_defs" / "hits.yaml").write_text(text)
+    assert "hits is a Delta table of others" in run("retract", "hits", "nowhere.csv").err
     done = run("quarantine", "release", "measurements")
     assert done.code == 0
     assert "nothing was quarantined" in done.out
