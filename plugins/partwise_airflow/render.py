@@ -168,6 +168,7 @@ def _view_docs(definitions: Program, graph: Graph, view: View, helpers: list[str
         what = "helper, generated" if name in helpers else "view"
         told.append(f"#### {name} ({what})")
         told.append(f"Requires: {', '.join(_general(item) for item in graph[name].inputs) or 'nothing'}")
+        told.append(_counting(graph, name))
         if view.query is None:
             continue  # nothing is generated: what runs stands in the definition
         if table.initialize is not None:
@@ -186,6 +187,18 @@ def _parts_of(view: View) -> str:
 
 def _code(text: str, language: str = "sql") -> str:
     return f"```{language}\n{text.rstrip()}\n```"
+
+
+def _counting(graph: Graph, name: str) -> str:
+    """Which version of a dimension counts, where that is not the newest one for every part."""
+    read = [n for n in graph[name].input_names if n in graph.forward]
+    if not read:
+        return ""
+    what = " and ".join(f"`{n}`" for n in read)
+    return (
+        f"Of {what} each part reads the version that was current when the last of its source parts came to exist. "
+        "The note and the log of a run name it, and so does `partwise why`."
+    )
 
 
 def _general(item: Input) -> str:

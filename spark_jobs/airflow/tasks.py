@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -75,7 +75,7 @@ def _along(engine: Engine, table: str) -> Iterator[Report]:
             yield report
         else:
             log.info("in one job with %s:", table)
-            _told(report)
+            _told(report, _versions(engine, report))
 
 
 def run_backfill(step: str, name: str, spark: SparkSession) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _compute(
     done: list[dict[str, Any]] = []
     failed: dict[int, str] = {}
     for report in steps:
-        done = [*done, _told(report)][-ROUNDS:]
+        done = [*done, _told(report, _versions(engine, report))][-ROUNDS:]
         failed |= report.failed
     known = _failures(engine, table, failed, parts() if callable(parts) else parts)
     failed |= {p: failure.message for p, failure in known.items()}
@@ -340,7 +340,19 @@ def _patiently(step: Callable[[], Report | None], engine: Engine) -> Report | No
             log.info("another process was faster (%s); checking again what is due", why)
 
 
-def _told(report: Report) -> dict[str, Any]:
+def _versions(engine: Engine, report: Report) -> list[str]:
+    """Which versions of forward dimensions the parts of a step read: the same ones for all of them."""
+    from partwise.ledger.read.forward_why import read_versions_of, version_text
+
+    with engine.ledger.database.reading() as r:
+        graph = engine.ledger.graph_at(r)
+        table = graph.tables.get(report.table)
+        if table is None or not report.parts or not graph.forward & set(table.input_names):
+            return []
+        return [version_text(graph, item) for item in read_versions_of(r, graph, table, report.parts.last)]
+
+
+def _told(report: Report, versions: Sequence[str] = ()) -> dict[str, Any]:
     from partwise.parts import part_text, range_text
 
     length = report.length
@@ -350,6 +362,8 @@ def _told(report: Report) -> dict[str, Any]:
         log.info("%s[%s%s]: %s", report.table, spans, more, report.reason)
         changed = "nothing changed" if not report.changed else f"{report.changed.count} of them changed"
         log.info("%s parts, %s rows, %s, %.1f s", report.parts.count, report.rows, changed, report.seconds)
+        for line in versions:
+            log.info("%s", line)
     if report.repair is not None and (said := report.repair.text()):
         log.info("%s: %s", said, report.repair.why or "as the definition says")
     for p, message in report.warned.items():
@@ -362,6 +376,7 @@ def _told(report: Report) -> dict[str, Any]:
         "reason": report.reason,
         "rows": report.rows,
         "seconds": round(report.seconds, 3),
+        **({"versions": list(versions)} if versions else {}),
     }
 
 

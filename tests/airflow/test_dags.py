@@ -373,3 +373,16 @@ def test_airflow_knows_the_strategy_and_serialises_it(workspace: Path) -> None:
     file.write_text(file.read_text().replace("view: b\n", "view: b\nfreshness: 5 minutes\n"))
     again = DagSerialization.from_dict(DagSerialization.to_dict(parsed(workspace, "b")))
     assert isinstance(again.get_task("b").weight_rule, EarliestDeadline)
+
+
+def test_the_documentation_says_which_version_of_a_forward_dimension_counts(workspace: Path) -> None:
+    file = workspace / "view_defs" / "all.yaml"
+    assert "version that was current" not in stubs(workspace)["heavy.py"]
+    text = file.read_text().replace("dimension: nodes\n", "dimension: nodes\nchange: forward\n")
+    more = "view: placed\npart: 1 minute\nupdate: SELECT n.region FROM m[j] m JOIN nodes n ON n.node = m.src\n"
+    file.write_text(f"{text.rstrip()}\n---\n{more}")
+    docs = parsed(workspace, "placed").doc_md
+    assert (
+        "Of `nodes` each part reads the version that was current when the last of its source parts came to exist."
+        in docs
+    )

@@ -93,6 +93,22 @@ def test_a_shared_helper_is_announced_as_every_view_that_reads_it() -> None:
     assert concerned(SHARED, "v") == {"v", "w", "x"}, "what reads the helper may be ready after its run"
 
 
+def test_a_run_says_which_version_of_a_forward_dimension_its_parts_read() -> None:
+    ledger, rates = in_memory(), Table("rates", "dimension", 1, "r1", forward=True)
+    read = (*SAME, Input("rates", None))
+    dated = Table("w__dated", "view", 60, "d1", read, read, helper_of="w")
+    from_dated = (Input("w__dated", Reference.same()),)
+    tables = [Table("s", "source", 60, "s1"), rates, Table("v", "view", 60, "v1", read, read)]
+    ledger.define(Graph.of([*tables, dated, Table("w", "view", 60, "w1", from_dated, from_dated)]), T)
+    for number, digest in enumerate(("one", "two", "three")):
+        held = ledger.take("rates", "ingest", 60, T)
+        ledger.commit(held, Entry("rates", 0, "r1", None, parts={0: Content(1, digest)}), None, T)
+        if number == 1:
+            arrive(ledger, 0, "a")
+    reason = "s[1970-01-01T00:00] arrived; rates: version 2 of 3, current when s[1970-01-01T00:00] came to exist"
+    assert announce(ledger, T) == {"v": {KEY: reason}, "w": {KEY: reason}}
+
+
 def test_nothing_is_told_twice_before_a_run_begins(ledger: Ledger) -> None:
     assert announce(ledger, T)
     arrive(ledger, 1, "b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +59,25 @@ def test_arrival_steps_and_news(place: Place, caplog: pytest.LogCaptureFixture) 
     assert place.load()["changed"] == ["2026-10-03T10:01"]
     again = place.run("inverse")["steps"][0]
     assert (again["parts"], again["reason"]) == (["2026-10-03T10:01"], "late rows in s[2026-10-03T10:01]")
+
+
+def test_the_log_of_a_step_names_versions_of_forward_dimensions(
+    tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    rates = "---\ndimension: rates\nchange: forward\ncolumns: {rate: int}\nfiles: rates.csv\n"
+    view = "---\nview: priced\npart: 1 minute\nupdate: SELECT s.x * r.rate AS v FROM s[j] s JOIN rates r ON true\n"
+    place = Place(tmp_path / "ws", spark, DEFINITIONS + rates + view)
+    for rate in (1, 2):
+        file = place.folder / "rates.csv"
+        file.write_text(f"rate\n{rate}\n")
+        os.utime(file, (rate, rate))
+        tasks.load_source(place.step("rates"), spark)
+        place.load(f"a{rate}", (rate - 1, 1), (rate, 1))
+    with caplog.at_level(logging.INFO, "partwise.step"):
+        steps = place.run("priced")["steps"]
+    said = [f"rates: version {n} of 2, current when s[2026-10-03T10:0{n - 1}] came to exist" for n in (1, 2)]
+    assert [step["versions"] for step in steps] == [[text] for text in said]
+    assert all(text in caplog.text for text in said)
 
 
 def test_a_query_that_is_certain_to_fail_is_not_tried_again(place: Place) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from partwise.cli.views.show import moment_text, plural
+from partwise.ledger.read.forward_why import version_text
 from partwise.parts import Range, part_text, range_text
 from partwise.plan.next import Need, Next, next_text
 
@@ -112,20 +113,7 @@ def mixture_text(graph: Graph, known: PartHistory) -> str:
 
 def versions_text(graph: Graph, known: PartHistory) -> str:
     """The end of such an answer: which versions of forward dimensions the part reads, and why."""
-    said = []
-    for item in known.versions:
-        if item.source is not None and item.part is not None:
-            when = f"current when {item.source}[{part_text(item.part, graph[item.source].length)}] came to exist"
-        elif item.because == "first":
-            when = "the first one"
-        elif item.because == "repinned":
-            when = "by `partwise repin`"
-        elif item.because == "turned":
-            when = "current when it began to count forward"
-        else:
-            when = "current when the last of what it reads came to exist"
-        said.append(f" {item.dimension}: version {item.number} of {item.of}, {when}.")
-    return "".join(said)
+    return "".join(f" {version_text(graph, item)}." for item in known.versions)
 
 
 _SIMPLE = {

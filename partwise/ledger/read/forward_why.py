@@ -10,8 +10,10 @@ from sqlalchemy import bindparam, select
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
 from partwise.ledger.read.born import borns, versions
+from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.schema import part
-from partwise.parts import FOREVER
+from partwise.parts import FOREVER, part_text
+from partwise.plan.reach import first_part
 from partwise.tables import Graph, Table
 
 _BORN = (
@@ -42,8 +44,11 @@ class ReadVersion:
 def read_versions_of(r: Reading, graph: Graph, view: Table, j: int) -> tuple[ReadVersion, ...]:
     """Nothing for a view without forward dimensions, and for a part whose inputs are not known."""
     names = [name for name in view.input_names if name in graph.forward]
+    if not names:
+        return ()
     start = settled(r, view.name).start
-    if not names or start is None or j < start:
+    start = first_part(view, LedgerParts(r)) if start is None else start
+    if start is None or j < start:
         return ()
     read = {i.table for i in (view.initial if j == start else view.inputs)}
     born = borns(r, view, start, [j])[j]
@@ -61,6 +66,29 @@ def read_versions_of(r: Reading, graph: Graph, view: Table, j: int) -> tuple[Rea
             first = known.contents[0].seq >= known.since
             found.append(ReadVersion(name, number, total, "first" if first else "turned"))
     return tuple(found)
+
+
+def version_text(graph: Graph, item: ReadVersion) -> str:
+    """`rates: version 3 of 7, current when m[10:05] came to exist`, without a full stop."""
+    if item.source is not None and item.part is not None:
+        when = f"current when {item.source}[{part_text(item.part, graph[item.source].length)}] came to exist"
+    elif item.because == "first":
+        when = "the first one"
+    elif item.because == "repinned":
+        when = "by `partwise repin`"
+    elif item.because == "turned":
+        when = "current when it began to count forward"
+    else:
+        when = "current when the last of what it reads came to exist"
+    return f"{item.dimension}: version {item.number} of {item.of}, {when}"
+
+
+def versions_of_view(r: Reading, graph: Graph, view: str, j: int) -> list[str]:
+    """What a part of a view, and of its helpers of the same part length, read of forward dimensions."""
+    names = [view, *(name for name, table in graph.tables.items() if table.helper_of == view)]
+    tables = [graph[name] for name in names if graph.forward & set(graph[name].input_names)]
+    found = [item for t in tables if t.length == graph[view].length for item in read_versions_of(r, graph, t, j)]
+    return list(dict.fromkeys(version_text(graph, item) for item in found))
 
 
 def _last_of(r: Reading, graph: Graph, view: Table, start: int, j: int, born: int) -> tuple[str | None, int | None]:

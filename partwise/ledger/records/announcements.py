@@ -12,7 +12,9 @@ from partwise.announce.decide import Ready
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.read.forward_why import versions_of_view
 from partwise.ledger.schema import announcement, lease
+from partwise.parts import parse_range
 from partwise.plan.planner import look_around
 from partwise.tables import Graph
 
@@ -100,7 +102,7 @@ def tell(
     known = told(w)
     if ended is not None:
         forget(w, *ended)
-    keys = {item.view: item.keys(graph) for item in found}
+    keys = {item.view: _with_versions(w, graph, item.view, item.keys(graph)) for item in found}
     for item in found:
         before = known.get(item.view)
         # Told in vain: neither did a run of it begin, nor did anything new become due.
@@ -109,6 +111,17 @@ def tell(
         w.on.execute(_DROP, {"t": item.view})
         w.on.execute(insert(announcement), row | {"tries": (before.tries + 1) if again and before else 1})
     return keys
+
+
+def _with_versions(r: Reading, graph: Graph, view: str, keys: Mapping[str, str]) -> dict[str, str]:
+    """The reasons, each with the versions of forward dimensions that the last part of the key reads."""
+    if not graph.forward:
+        return dict(keys)
+    found = {}
+    for key, reason in keys.items():
+        versions = versions_of_view(r, graph, view, parse_range(key, graph[view].length).hi)
+        found[key] = "; ".join([reason, *versions])
+    return found
 
 
 def begin(w: Writing, view: str, run: str) -> None:
