@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from partwise.compile.dimensions.joins import FORWARD, TIMED, Kind
-from partwise.compile.dimensions.validity import valid_text
+from partwise.compile.dimensions import FORWARD, TIMED, Kind
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.program import Alternative, CompiledView, Runnable
 from partwise.compile.result_types import Derived, ResultColumns, Results
@@ -152,9 +151,13 @@ def _start(made: GeneratedView, view: View) -> Start:
 
 def _runnable(made: GeneratedView, view: View, here: Place, tables: Mapping[str, Definition]) -> Runnable:
     def statement(text: str, index: str) -> Statement:
-        text = valid_text(text, index, tables) if made.name != view.name else text
-        placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
         found, canonical = _read(text, index)
+        if made.name != view.name and _reads_timed(found, tables):
+            from partwise.compile.dimensions.validity import valid_text
+
+            text = valid_text(text, index, tables)
+            found, canonical = _read(text, index)
+        placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
         return Statement(text, index, found, placed, canonical)
 
     return Runnable(
@@ -201,11 +204,18 @@ def _said(view: View, offset: int, code: str, message: str, hint: str) -> Proble
     return _problem(view, view.query.at(offset), code, message, hint, severity)
 
 
+def _reads_timed(found: FoundReferences, tables: Mapping[str, Definition]) -> bool:
+    read = (tables.get(each.table.lower()) for each in found.tables)
+    return any(isinstance(table, Dimension) and table.valid_from is not None for table in read)
+
+
 def with_validity(statement: Statement, tables: Mapping[str, Definition]) -> Statement:
     """A statement that somebody wrote, as it runs. Raises TranslationError."""
-    text = valid_text(statement.text, statement.index, tables)
-    if text == statement.text:
+    if not _reads_timed(statement.found, tables):
         return statement
+    from partwise.compile.dimensions.validity import valid_text  # it imports the parser
+
+    text = valid_text(statement.text, statement.index, tables)
     analysis = analyse(text, statement.index)
     at = statement.placed.at(0)
     placed = Placed(text, at.file, ((0, at.line, at.column),), generated=True)

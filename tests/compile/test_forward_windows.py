@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from partwise.compile import GeneratedView, InputTable, QueryView, Translation, translate
+from partwise.compile.dimensions import FORWARD
 from partwise.compile.dimensions.forward import translated_apart
-from partwise.compile.dimensions.joins import FORWARD
 from partwise.sql.parse import TranslationError
 from tests.compile.duck import Duck, catch_up, repair
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from partwise.compile.dimensions import Kind
 from partwise.compile.dimensions.joins import (
     ColumnsAt,
     DimensionJoin,
-    Kind,
     dimension_joins,
     named_in,
     owner_in_reach,

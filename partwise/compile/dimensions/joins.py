@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from partwise.compile.dimensions import Kind
 from partwise.sql.columns import place
 from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.references import Analysis, FoundReference
@@ -28,18 +29,6 @@ _ENDS = frozenset(
 
 #: The columns of a table by the place of its name in the text, None where they are not known.
 ColumnsAt = Callable[[int], Collection[str] | None]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What kind of dimension it is, and the code of its problems."""
-
-    code: str
-    what: str
-
-
-FORWARD = Kind("forward-query", "a forward dimension")
-TIMED = Kind("valid-from", "a dimension with valid_from")
 
 
 def refused(kind: Kind, table: FoundReference, what: str, hint: str) -> TranslationError:

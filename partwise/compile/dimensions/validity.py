@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from partwise.compile.dimensions.joins import TIMED, DimensionJoin, dimension_joins
+from partwise.compile.dimensions import TIMED
+from partwise.compile.dimensions.joins import DimensionJoin, dimension_joins
 from partwise.definitions.definitions import Definition, Dimension, Source
 from partwise.sql.columns import place
 from partwise.sql.parse import SqlProblem, TranslationError
