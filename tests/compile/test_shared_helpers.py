@@ -264,3 +264,45 @@ def test_renamed_texts_are_as_if_they_had_been_read(strategy: str) -> None:
         assert "__panes[" not in text
         assert "__helper[" not in text
         assert {each.table for each in analyse(text, "j").found.parts} <= found.usable.keys()
+
+
+def team() -> list[str]:
+    """Queries as people write them over one source: 32 windows and 8 patterns."""
+
+    def window(items: str, minutes: int = 10, by: str = "g", more: str = "") -> str:
+        return f"SELECT {by}, {items} FROM m [WINDOW {minutes} minutes]{more} GROUP BY {by}"
+
+    def run(names: str, least: int, column: str = "y") -> str:
+        conditions = " AND ".join(f"{name}.{column} > {least}" for name in names)
+        return f"SELECT g, COUNT(*) AS n FROM m PATTERN [{', '.join(names)}+] WHERE {conditions} GROUP BY g"
+
+    found = [window(f"{call}(y) AS v", minutes) for minutes in (5, 10, 30, 60) for call in ("AVG", "MAX")]
+    found += [window("SUM(y) AS s, COUNT(*) AS n"), window("COUNT(*) AS n"), window("COUNT(*) AS many", 60)]
+    found += [window("SUM(y) AS s", 15), window("COUNT(y) AS c", 15), window("SUM(x) AS s"), window("AVG(x) AS a", 20)]
+    found += [window("AVG(x) AS a, MAX(x) AS top", 20), window("MAX(x) AS top, SUM(x) AS s", 5)]
+    found += [
+        window("COUNT(*) AS many", by="g, n"),
+        window("AVG(y) AS a", by="g, n"),
+        window("SUM(y) AS s", 30, "g, n"),
+    ]
+    found += [f"SELECT {call} AS v FROM m [WINDOW 1 hour]" for call in ("COUNT(*)", "AVG(y)", "SUM(y)")]
+    found += [window("COUNT(*) AS n", minutes, more=" WHERE y > 10") for minutes in (10, 30)]
+    found += [window("COUNT(*) AS n", more=" WHERE g = 'a'")]
+    found += [
+        window(f"{call}(y) AS v", minutes, "region", " JOIN nodes ON node = g")
+        for call, minutes in (("AVG", 10), ("SUM", 30))
+    ]
+    found += [window("VARIANCE(y) AS v", 30), window("STDDEV(y) AS v, AVG(y) AS a", 30)]
+    found += [window("MIN(y) AS low", minutes, "n") for minutes in (5, 30)]
+    found += [run("abc", 10), run("abcd", 10), run("abcdef", 10), run("ab", 20), run("xyz", 20), run("ab", 3, "x")]
+    rises = "SELECT g, COUNT(*) AS n FROM m PATTERN [{0}, {1}+] WHERE {0}.x > 1 AND {1}.x > PREV({1}.x) GROUP BY g"
+    return [*found, rises.format("a", "b"), rises.format("p", "q")]
+
+
+def test_what_forty_views_share() -> None:
+    queries = team()
+    found = program(*(view(f"v{at:02}", query) for at, query in enumerate(queries)))
+    found = found.choosing({name: Choice("merge", "") for name in found.views})
+    assert (len(queries), len(found.with_own(found.views).helpers), len(found.helpers)) == (40, 40, 21)
+    panes = [name for name in found.helpers if "__panes_" in name]
+    assert len(panes) == 16, "of 32"

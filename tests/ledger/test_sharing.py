@@ -182,3 +182,24 @@ def test_a_reader_that_is_left_alone_while_its_file_is_broken(place: Place) -> N
     place.write(window("a", 2, "checks: [{expect_nothing: {}}]") + window("b", 3))
     place.take_over()
     assert place.tables() == {"s", "a", "b", shared}
+
+
+def test_whatever_earlier_releases_built_stays(place: Place) -> None:
+    """Patterns, rolling sums and partial windows as well, and strategies that were settled."""
+    pattern = "---\nview: p\npart: 1 minute\nquery: SELECT g, COUNT(*) AS n FROM s PATTERN [a, b+] WHERE a.x > 1 AND b.x > 1 GROUP BY g\n"
+    free = window("w", 3).replace("strategy: merge\n", "")
+    rolls, partial = window("rolls", 3).replace("merge", "subtract"), window("part", 3, "partial: true")
+    distinct = window("many", 3).replace("SUM(x)", "COUNT(DISTINCT x)")
+    place.write(pattern + free + rolls + partial + distinct)
+    before = place.load()
+    before = before.with_own(before.views)
+    place.ledger.define(before.graph(), T)
+    arrive(place.ledger, dict.fromkeys(range(6), "x"))
+    assert place.settle(before, "subtract") is not None
+    everything(place)
+    known = place.ledger.graph()
+    assert not any(name.startswith("s__") for name in known.tables)
+    assert {"p__helper", "w__rolling", "rolls__rolling", "part__age", "many__values"} < set(known.tables)
+    assert place.take_over().graph() == known
+    assert place.ledger.graph() == known
+    assert not place.ledger.plan(T).steps
