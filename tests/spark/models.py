@@ -211,19 +211,35 @@ update: |
 
 
 def sliding(k: int) -> list[Model]:
-    """Translated: a window that Partwise keeps by helpers, by the ways that k says, or as it has settled itself."""
+    """Translated: a window that Partwise keeps by helpers, by the ways that k says, or as it has settled itself. Beside it
+    a wider one, which mostly reads the same panes."""
 
     def rows(j: int, get: Get, first: bool) -> list[Row]:
         members = groups(get("m", j - 2, j)).items()
         return [{"g": g, "s": add(xs(r)), "n": len(r)} for g, r in members if len(r) > k]
 
+    def wider(j: int, get: Get, first: bool) -> list[Row]:
+        members = groups(get("m", j - 3, j)).items()
+        return [{"g": g, "n": len(r), "s": add(xs(r))} for g, r in members]
+
+    strategy = ("subtract", "merge", "auto")[k % 3]
     text = f"""
 view: sliding
 part: 1 minute
-strategy: {("subtract", "merge", "auto")[k % 3]}
+strategy: {strategy}
 query: SELECT g, SUM(x) AS s, COUNT(*) AS n FROM m [WINDOW 3 minutes] GROUP BY g HAVING COUNT(*) > {k}
 """
-    return [Model("sliding", text, lambda j: [("m", j - 2, j)], rows)]
+    beside = f"""
+view: wider
+part: 1 minute
+share: {str(k % 4 != 3).lower()}
+strategy: {strategy}
+query: SELECT q.g, COUNT(*) AS n, SUM(q.x) AS s FROM m [WINDOW 4 minutes] q GROUP BY q.g
+"""
+    return [
+        Model("sliding", text, lambda j: [("m", j - 2, j)], rows),
+        Model("wider", beside, lambda j: [("m", j - 3, j)], wider),
+    ]
 
 
 def pattern(k: int) -> list[Model]:
