@@ -121,6 +121,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         say(f"sample: {_sample_text(item.sampled, view)}")
     if item.helpers:
         say(f"helpers: {', '.join(_with_readers(name, serves, view.name) for name, serves in item.helpers)}")
+    if item.alone:
+        say("sharing: none; its helpers were built for it alone, or those of others begin with another part")
     if item.together is not None:
         say(f"together: {item.together:.2f} of what the views that share helpers would cost with their own")
     say(f"requires: {', '.join(item.requires) or 'nothing'}")
@@ -266,6 +268,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "freshness": view.written.freshness,
         "sample": _sample_json(item.sampled),
         "helpers": [{"name": name, "serves": list(serves)} for name, serves in item.helpers],
+        "shares": not item.alone and any(len(serves) > 1 for _, serves in item.helpers),
         "together": None if item.together is None else round(item.together, 3),
         "example": {
             "part": part_text(item.example, view.part),

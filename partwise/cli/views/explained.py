@@ -55,6 +55,7 @@ class Explained:
     repair: str = ""  # what would be chosen for one late row, and why
     sampled: Sampled | None = None
     helpers: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tables that were generated for the view; whom they serve
+    alone: bool = False  # helpers that could be shared are its own
     together: float | None = None  # what it costs with those that share its helpers, as a share of each alone
     state: ExplainedState | None = None
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
@@ -84,7 +85,9 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             merging = view.written.repair_by == "merge" and relation.repair("merge").possible
             kept = explained_state(snapshot, program, relations, view, item.example, merging)
             item = replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own, state=kept)
-            item = replace(item, together=cost, job=job_of_its_own(program, each))
+            item = replace(
+                item, together=cost, alone=each in program.owning and bool(own), job=job_of_its_own(program, each)
+            )
             found.append(item)
     return found
 
