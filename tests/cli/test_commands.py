@@ -53,7 +53,7 @@ class TestPlan:
         assert done.code == 0
         assert done.json["steps"] == done.json["blocked"] == []
         assert "total_loss" in done.json["definitions"]["added"]
-        assert [n["part"] for n in done.json["next"]] == [None] * 7
+        assert [n["part"] for n in done.json["next"]] == [None] * 15
         assert not (workspace / "ledger.db").exists()
 
     def test_late_rows_for_people(self, run: Run, late: Path) -> None:

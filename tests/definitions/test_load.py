@@ -45,7 +45,8 @@ def test_the_example_has_no_problems() -> None:
     assert [str(p) for p in found.problems] == []
     assert set(found.tables) == {
         "measurements", "nodes", "loss_by_region", "total_loss", "high_loss", "worst_ten_minutes",
-        "loss_runs", "high_loss_by_hand", "loss_both_ways",
+        "loss_runs", "high_loss_by_hand", "loss_both_ways", "recent_losses", "quiet_nodes", "seen_regions", "silent_nodes",
+        "loss_pairs", "most_measured", "often_lossy", "last_measured",
     }  # fmt: skip
 
 
