@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partwise.ledger.ledger import Ledger
+from partwise.object_store import is_remote
+from partwise.storage.files import folder
+from partwise.storage.probe import FOLDER
 from partwise.tables import table_path
 
 if TYPE_CHECKING:
@@ -38,6 +41,9 @@ def damaged(
     at = {name: here for name in names if (here := ledger.current(name)).version is not None}
     if not at:
         return []
+    if is_remote(warehouse):
+        # Whether the store answers is known within a second; opening tables that are away takes half a minute.
+        folder(warehouse).read(f"{FOLDER}/none")
     from partwise.storage.damage import damage  # needs delta-rs, which takes a while to import
 
     def look(name: str) -> Damage | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from partwise import object_store, storage
+from partwise.damaged import damaged
 from partwise.storage.probe import probe
 from partwise.storage.remote import Bucket
+from partwise.tables import Graph, Table
 from tests.object_store.store import Lake
+from tests.page.warehouse import Warehouse
 
 
 def test_a_good_store_is_left_as_it_was(lake: Lake) -> None:
@@ -46,3 +49,15 @@ def test_keys_that_are_refused_are_named_with_their_origin(lake: Lake) -> None:
     lake.server.faults({"match": ".", "do": "refuse"})
     with pytest.raises(storage.StoreProblem, match=r"the key tester \(from AWS_ACCESS_KEY_ID\) may not do that"):
         probe(f"{lake.url}/warehouse")
+
+
+def test_tables_are_not_looked_at_one_by_one_where_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Warehouse.of(Graph.of([Table("s", "source", 60, "f")]))
+    made.deliver("s", {1: 1})
+    object_store.remember(object_store.Store("http://127.0.0.1:9"), "s3://gone/x")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setattr("partwise.storage.remote._RETRY", {"max_retries": 0})
+    monkeypatch.setattr("partwise.storage.damage.open_at", lambda *given: pytest.fail("nobody waits for a table"))
+    with pytest.raises(storage.StoreProblem, match="the store does not answer"):
+        damaged(made.ledger, "s3://gone/x")
