@@ -431,6 +431,42 @@ MUTATIONS = (
         'return FIXED["keys"] * 9 < SECONDS',
         "tests/choose",
     ),
+    Mutation(
+        "many parts of a long window are not small, however few rows a part has",
+        "partwise/choose/repair.py",
+        "is_small(figures.read + figures.spread, figures.result)",
+        "is_small(figures.read, figures.result)",
+        "tests/choose",
+    ),
+    # -- dimensions by keys
+    Mutation(
+        "a part that changes after keys were looked up counts",
+        "partwise/ledger/records/dimension_changes.py",
+        "known[met.by] = met.parts | Parts.single(*since)",
+        "known[met.by] = met.parts",
+        "tests/ledger/test_dimension_keys.py tests/simulation/test_keyed.py",
+    ),
+    Mutation(
+        "rows of a dimension that is kept matter without a partner",
+        "partwise/relation/joined.py",
+        "if not (inner and self._cut(leaf, node.left",
+        "if not (self._cut(leaf, node.left",
+        "tests/relation",
+    ),
+    Mutation(
+        "NULL that a join made meets NULL",
+        "partwise/relation/joined.py",
+        "if null_safe and may_be_absent:",
+        "if False:",
+        "tests/relation",
+    ),
+    Mutation(
+        "a dimension that is read in an expression matters everywhere",
+        "partwise/relation/joined.py",
+        "if n not in joins.everywhere",
+        "if True",
+        "tests/relation",
+    ),
     # -- many views in one job
     Mutation(
         "a job for several tables leaves out those that others write",

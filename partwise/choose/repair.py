@@ -3,7 +3,7 @@
 What a repair takes is foreseen in seconds, from rows that are known before anything is read. A repair by keys reads the
 key column of references that carry one, references that carry none whole, and copies the rows that share files with
 touched ones; and it has more to prepare, whatever there is to read. The constants were fitted to
-benchmarks/bench_repair.py on two busy cores; what earlier repairs of the same view really took corrects them. A wrong choice costs
+benchmarks/bench_repairs.py on two busy cores; what earlier repairs of the same view really took corrects them. A wrong choice costs
 time, never correctness.
 """
 
@@ -20,9 +20,6 @@ from partwise.relation.restriction import restriction
 if TYPE_CHECKING:
     from partwise.compile.relations import Relation
 
-#: Whether `auto` may choose anything but computing parts again. Off until all crash tests have passed with touched rows that
-#: are found without Spark; definitions can ask for other repairs.
-AUTOMATIC = False
 #: Seconds. What each repair takes before it reads its first row: a merge computes some groups again for comparison.
 FIXED: dict[By, float] = {"recompute": 0.7, "keys": 0.9, "merge": 1.6}
 #: Seconds that reading, grouping or joining one row takes.
@@ -46,6 +43,7 @@ class Figures:
     result: int  # of the parts that are repaired
     changed: int  # in files that are in one of the two versions only
     joined: int = 0  # of references that did not change
+    spread: int = 0  # what computing many parts again reads more: each part reads rows of a window anew
 
     @property
     def read(self) -> int:
@@ -64,7 +62,7 @@ class RepairDecision:
 
 def costs(figures: Figures) -> dict[By, float]:
     rows: dict[By, float] = {
-        "recompute": figures.read + WRITTEN * figures.result,
+        "recompute": figures.read + figures.spread + WRITTEN * figures.result,
         "keys": figures.changed + FILTERED * figures.carrying + figures.whole + COPIED * figures.result,
         "merge": figures.changed + FILTERED * (figures.joined + figures.carrying) + COPIED * figures.result,
     }
@@ -91,12 +89,10 @@ def choose(
     for by in found:
         if by == wanted:
             return decided(by, "as the definition says")
-    if not AUTOMATIC:
-        return decided("recompute", "other repairs are used where a definition asks for them")
     if figures.changed > MOST_CHANGED * max(1, figures.read):
         share = 100 * figures.changed / max(1, figures.read)
         return decided("recompute", f"{share:.0f} % of the rows that it reads changed")
-    if is_small(figures.read, figures.result):
+    if is_small(figures.read + figures.spread, figures.result):
         return decided("recompute", f"{figures.read:,} rows are computed quicker than touched keys are found")
     best = min(seconds, key=lambda by: seconds[by] * (1 if by == "recompute" else MARGIN))
     if best == "recompute":

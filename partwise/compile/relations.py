@@ -15,9 +15,11 @@ from typing import Literal
 from partwise.compile.program import Program, Runnable
 from partwise.definitions.definitions import Statement
 from partwise.relation import Carried, Delta, Known, Tree, build, carried, delta, key
+from partwise.relation.restriction import restriction
 
 By = Literal["recompute", "keys", "merge"]
 _BEGINS = "parts of a view with initialize are always computed again"
+_ALONG = "from part to part, until nothing changes; the first part recomputes"
 #: A view whose inputs are nested deeper than this has no known key.
 _DEEPEST = 50
 
@@ -41,7 +43,9 @@ class Relation:
     tree: Tree
     key: tuple[str, ...] | None
     statement: Statement
-    begins: bool = False  # whether it has INITIALIZE: which of the two queries made a part cannot be seen from the part
+    begins: bool = False  # whether it has INITIALIZE
+    name: str = ""
+    part_by_part: bool = True  # whether parts are computed one after the other, and no check looks at whole ones
 
     @cached_property
     def carried(self) -> dict[int, Carried]:
@@ -55,7 +59,9 @@ class Relation:
     def repairs(self) -> tuple[Repair, ...]:
         found: tuple[Repair, ...] = (self._by_keys(), self._by_merging())
         if self.begins:
+            along = self._along()
             found = tuple(replace(r, possible=False, why=_BEGINS, start=None) if r.possible else r for r in found)
+            found = (along, *found[1:]) if along is not None else found
         return (Repair("recompute", True, (), "always exact"), *found)
 
     def repair(self, by: str) -> Repair:
@@ -73,6 +79,21 @@ class Relation:
         columns = tuple(c for c in self.tree.names if any(c in found for found in good.values()))
         less = f"; changes of {', '.join(bad)}, which carries none, recompute" if bad else ""
         return Repair("keys", True, columns, f"for changes of {', '.join(names[n] for n in good)}{less}")
+
+    def _along(self) -> Repair | None:
+        """Of a view that reads its own parts before: by keys that these carry as they are, so that a changed key stays one."""
+        tables = self.statement.found.tables if self.part_by_part else ()
+        own = [n for n, table in enumerate(tables) if table.table.lower() == self.name.lower()]
+        good: dict[int, tuple[str, ...]] = {}
+        for n in (n for n in range(len(tables)) if own and n not in own):
+            plan = restriction(self.carried, [n, *own], self.key or ())
+            only = plan.sets[0] if plan is not None and len(plan.sets) == 1 else None
+            if only is not None and all(only.taken[o] == tuple(f"`{c}`" for c in only.columns) for o in own):
+                good[n] = only.columns
+        if not good:
+            return None
+        columns = tuple(c for c in self.tree.names if any(c in found for found in good.values()))
+        return Repair("keys", True, columns, f"for changes of {', '.join(tables[n].written for n in good)}, {_ALONG}")
 
     def _by_merging(self) -> Repair:
         found = self.delta
@@ -121,7 +142,8 @@ class Relations:
         own = self._known(view.name.lower(), 0)
         tree = self._tree(view.update, 0)
         found = own.key if own is not None and own.key else key(tree)
-        return Relation(tree, found, view.update, view.initialize is not None)
+        alone = view.single_pass is None and not view.checks
+        return Relation(tree, found, view.update, view.initialize is not None, view.name, alone)
 
     def known(self, name: str) -> Known | None:
         """Columns and types of a table, as far as they are known."""

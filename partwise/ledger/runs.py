@@ -113,7 +113,8 @@ def all_due(r: Reading) -> dict[str, list[Due]]:
 def paint(w: Writing, table: str, parts: Parts, cause: Cause) -> None:
     """Mark parts as due for a new cause. What was due already keeps the time since when.
 
-    What somebody requested stays requested: late rows that come in between do not take the request back.
+    What somebody requested stays requested: late rows that come in between do not take the request back. And with late rows
+    what was the first part stays that: it holds what another query gave, which must not be repaired.
     """
     for span in parts.ranges:
         old = due_rows(w, table, span.lo, span.hi)
@@ -121,11 +122,15 @@ def paint(w: Writing, table: str, parts: Parts, cause: Cause) -> None:
         inside = Parts.of(span)
         for row in old:
             lo, hi = max(row.lo, span.lo), min(row.hi, span.hi)
-            kept = row.cause if row.cause.kind == "requested" else cause
+            kept = row.cause if _stays(row.cause, cause) else cause
             new.append(Due(lo, hi, w.seq, row.since, kept, row.since_seq))
             inside -= Parts.of((lo, hi))
         new += [Due(lo, hi, w.seq, w.now, cause, w.seq) for lo, hi in inside.ranges]
         _replace(w, table, old, _joined(new))
+
+
+def _stays(old: Cause, new: Cause) -> bool:
+    return old.kind == "requested" or (old.kind == "start" and new.kind == "input")
 
 
 def clear(w: Writing, table: str, parts: Parts, up_to: int = FOREVER) -> None:

@@ -16,13 +16,14 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from sqlalchemy import bindparam, select
 
-from partwise.choose import repair
 from partwise.choose.repair import Figures, RepairDecision, choose, is_small
 from partwise.compile.relations import Relation, Relations
 from partwise.ledger.read.pin import Past
 from partwise.ledger.records.repairs import MeasuredRepair, outcomes
-from partwise.parts import Parts
+from partwise.ledger.schema import part
+from partwise.parts import FOREVER, Parts, Range
 from partwise.relation.restriction import Restriction, restriction, to_columns
 from partwise.sql.references import FoundReference
 from partwise.sql.types.names import INTEGERS, normal
@@ -40,6 +41,11 @@ log = logging.getLogger("partwise.step")
 #: Types whose values come back from the driver as they went there.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPES = INTEGERS | {"string", "boolean", "date"}
+_OWN = select(part.c.part, part.c.changed_seq, part.c.self_as_of).where(
+    part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b"))
+)
+#: What the ledger calls views of which Spark refused a repair: they are computed again for a while.
+REPAIR = "repair"
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,11 @@ class Touching:
         by = self.plan.filters.get(occurrence)
         return rows if by is None else self.keys.inside(rows, by)
 
+    def may_matter(self, occurrence: int, file: File) -> bool:
+        """Whether a file may hold rows that a reference has to read, by the statistics of plain columns."""
+        by = self.plan.filters.get(occurrence)
+        return by is None or any(keys.may_be_in(file, each) for keys, each in zip(self.keys.sets, by, strict=True))
+
 
 @dataclass
 class Repairs:
@@ -73,31 +84,114 @@ class Repairs:
     computing: Computing
     #: How the parts that were looked at last are repaired, if there was a choice.
     chosen: tuple[RepairDecision, Figures] | None = None
+    #: Whether one could not be carried out: the rest of the step computes parts again.
+    failed: bool = False
 
     @cached_property
     def _past(self) -> list[MeasuredRepair]:
         with self.computing.engine.ledger.database.reading() as r:
             return outcomes(r, self.computing.view.name)
 
+    @property
+    def are_possible(self) -> bool:
+        """Whether anything but computing parts again comes into question."""
+        view, table = self.computing.view, self.computing.pin.table
+        # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
+        never = view.initialize is not None or table.self_references or table.rolling
+        return not self.failed and bool(self.computing.pin.past) and self._wanted != "recompute" and not never
+
+    @property
+    def _wanted(self) -> str:
+        return self.computing.engine.repair_by or self.computing.view.written.repair_by
+
+    def along(self) -> Touching | None:
+        """The keys that changes of other tables touch in all due parts of a view that reads its own parts before, and how
+        they restrict what is read of it. None: parts are computed whole.
+
+        What such a part holds follows from the keys of the part before only if each of its own references carries them as
+        they are, and if the parts before are what the due parts were computed from.
+        """
+        self.chosen = None
+        view, pin, wanted = self.computing.view, self.computing.pin, self._wanted
+        never = view.single_pass is not None or view.checks or pin.table.rolling
+        if wanted not in ("auto", "keys") or never:
+            return None
+        other = pin.due - Parts.of(*(span for past in pin.past for span in past.parts.ranges))
+        parts = (pin.due | pin.reach).within(pin.start + 1, other.first - 1 if other else FOREVER)
+        if not parts or parts.first > pin.due.first or pin.due.first <= pin.start:
+            return None
+        small = is_small(sum(self._rows(parts).values()), self._result(parts))
+        if wanted == "auto" and (small or REPAIR in self.computing.careful):
+            return None
+        if self._own_changed(pin.due & parts):
+            return None
+        try:
+            return self._along(parts, wanted)
+        except (StorageError, *SPARK_ERRORS) as why:
+            if isinstance(why, SPARK_ERRORS) and is_infrastructure(why):
+                raise
+            log.info("%s is computed again: %s", view.name, message_of(why).partition("\n")[0])
+            return None
+
+    def _along(self, parts: Parts, wanted: str) -> Touching | None:
+        pasts = [replace(past, parts=past.parts & parts) for past in self.computing.pin.past]
+        found = self._changes([past for past in pasts if past.parts])
+        moved = {n: some for n, changes in (found or {}).items() if (some := [c for c in changes if c])}
+        own = [n for n, reference in enumerate(self._references()) if self._is_own(reference)]
+        if found is None or not moved or any(c.most_rows is None for changes in moved.values() for c in changes):
+            return None
+        plan = restriction(self._carried, [*moved, *own], self._relation.key or ())
+        if plan is None or len(plan.sets) > 1:
+            return None
+        (only,) = plan.sets
+        if any(only.taken[n] != tuple(f"`{c}`" for c in only.columns) for n in own):
+            return None
+        figures = self._figures(parts, moved, plan)
+        if figures is None:
+            return None
+        decision = choose(wanted, figures, ("keys",), self._past)
+        self.chosen = decision, figures
+        if decision.by != "keys":
+            return None
+        keys = AnyOf(self.computing.engine.spark, (self._taken(plan, 0, moved),))
+        if len(keys.sets[0].values) > MOST:
+            return None
+        return Touching(parts, keys, plan, decision, figures)
+
+    def _is_own(self, reference: FoundReference) -> bool:
+        return self.computing.spelled(reference.table) == self.computing.pin.table.name
+
+    def _own_changed(self, due: Parts) -> bool:
+        """Whether a due part reads another part of the view that has changed since."""
+        pin = self.computing.pin
+        spans = [
+            reference.requires(j) for reference in pin.table.self_references for j in (pin.due.first, pin.due.last)
+        ]
+        given = {"t": pin.table.name, "a": min(s.lo for s in spans), "b": pin.due.last}
+        with self.computing.engine.ledger.database.reading() as r:
+            rows = {row.part: row for row in r.on.execute(_OWN, given)}
+        return any(
+            p in rows and rows[p].changed_seq > rows[j].self_as_of
+            for j in due
+            for reference in pin.table.self_references
+            for p in range(*_half_open(reference.requires(j)))
+        )
+
     def touching(self, parts: list[int]) -> Touching | None:
         """What to compute of these parts; None: all of it."""
         self.chosen = None
-        view, pin = self.computing.view, self.computing.pin
-        pasts = [replace(past, parts=past.parts & Parts.single(*parts)) for past in pin.past]
-        covered = sum(past.parts.count for past in pasts)
-        wanted = self.computing.engine.repair_by or view.written.repair_by
-        # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
-        if (
-            wanted == "recompute"
-            or covered < len(parts)
-            or view.initialize is not None
-            or pin.table.self_references
-            or pin.table.rolling
-        ):
+        if not self.are_possible:
             return None
-        read = sum(self._rows(Parts.single(*parts)).values())
-        if wanted == "auto" and (not repair.AUTOMATIC or is_small(read, self._result(parts))):
+        view, pin, wanted = self.computing.view, self.computing.pin, self._wanted
+        pasts = [replace(past, parts=past.parts & Parts.single(*parts)) for past in pin.past]
+        if sum(past.parts.count for past in pasts) < len(parts):
+            return None
+        rows = self._rows(Parts.single(*parts))
+        read = sum(rows.values()) + self._spread(Parts.single(*parts), rows)
+        if wanted == "auto" and is_small(read, self._result(parts)):
             return None  # before the query is looked at, which takes time as well
+        if wanted == "auto" and REPAIR in self.computing.careful:
+            return None
         try:
             return self._touching(Parts.single(*parts), [past for past in pasts if past.parts], wanted)
         except (StorageError, *SPARK_ERRORS) as why:
@@ -162,7 +256,7 @@ class Repairs:
         """With the types that the inputs really have."""
         definitions = self.computing.engine.definitions
         stored: dict[str, Mapping[str, str]] = {}
-        for name in self.computing.pin.inputs:
+        for name in (*self.computing.pin.inputs, self.computing.pin.table.name):
             if (handle := self.computing.handle(name)) is not None:
                 stored[name] = columns_of(handle)
         return Relations(definitions, stored).of(self.computing.view)
@@ -208,6 +302,8 @@ class Repairs:
         found: dict[int, list[Changed]] = {}
         for n, reference in enumerate(self._references()):
             table = self.computing.spelled(reference.table)
+            if table == self.computing.pin.table.name:
+                continue
             new = self.computing.handle(table)
             for past in pasts:
                 then, now = past.inputs[table], self.computing.pin.inputs[table]
@@ -236,7 +332,18 @@ class Repairs:
             result=self._result(parts),
             changed=sum(m or 0 for m in most),
             joined=sum(count for n, count in rows.items() if n not in moved),
+            spread=self._spread(parts, rows),
         )
+
+    def _spread(self, parts: Parts, rows: Mapping[int, int]) -> int:
+        """By how much the rows are more that each of these parts reads for itself. A single pass reads them once."""
+        found = 0
+        for n, reference in enumerate(self._references() if self.computing.view.single_pass is None else ()):
+            wanted = _wanted(reference, parts)
+            if wanted and reference.reference is not None:
+                times = sum(reference.reference.requires(j).size for j in parts)
+                found += rows[n] * (times - wanted.count) // wanted.count
+        return found
 
     def _rows(self, parts: Parts) -> dict[int, int]:
         """Rows in the files that a reference reads, by its number."""
@@ -284,6 +391,10 @@ def touched_files(handle: Handle, paths: list[str]) -> tuple[File, ...]:
 
     ends = {unquote(path) for path in paths}
     return tuple(file for file in handle.files if any(path.endswith(f"/{file.path}") for path in ends))
+
+
+def _half_open(span: Range) -> tuple[int, int]:
+    return span.lo, span.hi + 1
 
 
 def _wanted(reference: FoundReference, parts: Parts) -> Parts | None:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -64,6 +64,8 @@ class Computing:
     made: dict[int, tuple[File, ...]] = field(default_factory=dict)
     #: While a repair is computed: what the reference with this number in the text has to read.
     filtered: Callable[[int, DataFrame], DataFrame] | None = None
+    #: Whether a file may hold what that reference has to read.
+    may_matter: Callable[[int, File], bool] | None = None
     #: The reference whose changed rows alone are read, while a change is merged.
     changing: int | None = None
     #: Parts that were computed from a kept join.
@@ -264,7 +266,10 @@ class Computing:
             return self._kept_rows(found, j)
         if self.filtered is not None:
             wanted = None if found.reference is None else Parts.of(found.reference.requires(j))
-            rows = self._input(self.spelled(found.table), wanted, number)
+            if found.reference is not None and self.spelled(found.table) == self.pin.table.name:
+                rows = self.filtered(number, self._own(found.reference.requires(j)))
+            else:
+                rows = self._input(self.spelled(found.table), wanted, number)
             # What a repair reads instead may be that of several parts.
             rows = rows if wanted is None else rows.where(read.in_parts(wanted))
             return self._keep(rows.drop(*HIDDEN[2 if named else 0 :]))
@@ -293,6 +298,8 @@ class Computing:
         return next(k for k in known if k.lower() == name.lower())
 
     def handle(self, table: str) -> Handle | None:
+        if table == self.pin.table.name:
+            return self.own
         if table not in self.inputs.handles:
             self.inputs.handles[table] = self.engine.open(table, self.pin.inputs[table])
         return self.inputs.handles[table]
@@ -306,12 +313,18 @@ class Computing:
                 return versions.rows_of(self.engine, table, old, handle)
             except versions.VersionLost as why:
                 raise QueryFailed(str(why)) from why
-        rows = read.parts(self.engine.spark, handle, wanted)
-        return rows if self.filtered is None else self.filtered(occurrence, rows)
+        if self.filtered is None:
+            return read.parts(self.engine.spark, handle, wanted)
+        may = (lambda file: True) if self.may_matter is None else partial(self.may_matter, occurrence)
+        return self.filtered(occurrence, read.parts(self.engine.spark, handle, wanted, may))
 
     def remember(self, j: int, rows: Any) -> None:
         """Part j of the view itself as Arrow, for the parts that read it, until its file is written."""
         self._memory[j] = rows
+
+    def forget(self) -> None:
+        """Nothing of the view itself is in memory any more."""
+        self._memory.clear()
 
     def staged(self, parts: Iterable[int], files: tuple[File, ...]) -> None:
         """These parts are in these files now."""

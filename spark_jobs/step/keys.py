@@ -51,6 +51,11 @@ class TouchedKeys:
         values = dict.fromkeys(tuple(value[p] for p in at) for value in self.values)
         return TouchedKeys(tuple(columns), tuple(self.types[p] for p in at), tuple(values))
 
+    def may_be_in(self, file: File, by: Sequence[tuple[str, str]]) -> bool:
+        """Whether a file may have a row with one of the values, by the log. `by`: columns, and SQL over the file's rows."""
+        plain = [(self.columns.index(c), sql[1:-1]) for c, sql in by if sql.startswith("`") and sql.count("`") == 2]
+        return all(file.may_have(name, {value[at] for value in self.values}) for at, name in plain)
+
     @property
     def are_few(self) -> bool:
         return len(self.values) <= LITERALS
@@ -114,8 +119,9 @@ class AnyOf:
         return cut[0].join(self.spark, rows, texts[0], how)
 
 
-#: Files with more bytes in all are left to Spark.
+#: Files with more bytes in all are left to Spark, and so is a single one of more: it is read whole where its rows are copied.
 MOST_BYTES = 512 << 20
+MOST_OF_ONE = 64 << 20
 #: More rows than this are not handed to Spark as values.
 MOST_ROWS = 50_000
 
@@ -134,12 +140,13 @@ class Gone:
 
 
 def can_be_read(handle: Handle, files: Iterable[File]) -> bool:
-    return not is_remote(handle.path) and sum(file.size for file in files) <= MOST_BYTES
+    sizes = [file.size for file in files]
+    return not is_remote(handle.path) and sum(sizes) <= MOST_BYTES and max(sizes, default=0) <= MOST_OF_ONE
 
 
 def gone(spark: SparkSession, handle: Handle, parts: Parts, keys: AnyOf, leave_out: Collection[str]) -> Gone | None:
     """The rows of these parts that have one of the keys; None if that is for Spark."""
-    files = tuple(file for file in handle.files_of(parts) if _may_hold(file, keys))
+    files = tuple(file for file in handle.files_of(parts) if may_hold(file, keys))
     if not can_be_read(handle, files):
         return None
     names = list(dict.fromkeys([schemas.PART, *(c for each in keys.sets for c in each.columns)]))
@@ -163,6 +170,19 @@ def few_rows(rows: DataFrame) -> DataFrame:
     """The same rows, computed once and kept as values if they are few."""
     found = rows.limit(MOST_ROWS + 1).toArrow()
     return rows if found.num_rows > MOST_ROWS else rows.sparkSession.createDataFrame(found, rows.schema)
+
+
+def rows_of(handle: Handle, file: File) -> Any:
+    """All rows of a file, with the columns of the table."""
+    return _read(handle, file, None, None)
+
+
+def parts_with(handle: Handle, file: File, parts: Parts, keys: AnyOf) -> list[int]:
+    """Those of these parts of which a file has a row with one of the keys."""
+    names = list(dict.fromkeys([schemas.PART, *(c for each in keys.sets for c in each.columns)]))
+    seen = _read(handle, file, names, _may_match(parts, keys))
+    held = seen.column(schemas.PART).to_numpy()[_mask(seen, parts, keys)]
+    return [int(p) for p in np.unique(held)]
 
 
 def copy_without(
@@ -223,7 +243,7 @@ def _may_match(parts: Parts, keys: AnyOf) -> Any:
     return found
 
 
-def _may_hold(file: File, keys: AnyOf) -> bool:
+def may_hold(file: File, keys: AnyOf) -> bool:
     """Whether a file may have a row with one of the keys, by the log."""
     return any(
         all(file.may_have(column, {value[at] for value in each.values}) for at, column in enumerate(each.columns))

@@ -83,11 +83,13 @@ class Many:
             except NotLiftable:
                 self.lifted = None
 
-    def take(self, walk: Walk) -> list[int]:
-        """The next parts for one query; none at the end."""
+    def take(self, walk: Walk, all_at_once: bool = False) -> list[int]:
+        """The next parts for one query; none at the end. `all_at_once`: little will be read for them, however many."""
         if self.alone:
             return self._take_alone(walk)
         engine = self.computing.engine
+        if all_at_once and self._together:
+            return [j for _, j in zip(range(engine.most_parts), walk, strict=False)]
         limit = self.pace.most_parts(engine.most_parts if self._together else TOGETHER)
         most_rows, found, rows = self.pace.most_rows(engine.most_rows), list[int](), 0
         for j in walk:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -138,11 +139,11 @@ def _staged(
 
 def _restricted(computing: Computing, many: Many, touching: Touching) -> DataFrame:
     """The query over what the touched keys need."""
-    computing.filtered = touching.filtered
+    computing.filtered, computing.may_matter = touching.filtered, touching.may_matter
     try:
         return many.rows(list(touching.parts))
     finally:
-        computing.filtered = None
+        computing.filtered = computing.may_matter = None
 
 
 def _guard(computing: Computing, many: Many, touching: Touching, merged: DataFrame) -> None:
@@ -226,9 +227,7 @@ class Choices:
             for by in decision.costs:
                 costs[by] += each.costs.get(by, 0.0)
                 foreseen[by] += each.foreseen.get(by, 0.0)
-        totals = [
-            sum(getattr(f, name) for _, f in found) for name in ("carrying", "whole", "result", "changed", "joined")
-        ]
+        totals = [sum(getattr(f, field.name) for _, f in found) for field in fields_of(Figures)]
         return RepairDecision(decision.by, decision.why, costs, foreseen), Figures(*totals)
 
 

@@ -6,7 +6,7 @@ The log names the files of a version in milliseconds, without Spark; Spark then 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,9 +24,15 @@ from spark_jobs.step.copies import copies_for
 ONE_TASK = 1 << 20
 
 
-def parts(spark: SparkSession, handle: Handle, wanted: Parts | None = None) -> DataFrame:
-    """The rows of these parts (all by default) in the version of the handle, for tables that we write."""
-    chosen = handle.files if wanted is None else handle.files_of(wanted)
+def parts(
+    spark: SparkSession,
+    handle: Handle,
+    wanted: Parts | None = None,
+    may_matter: Callable[[File], bool] = lambda file: True,
+) -> DataFrame:
+    """The rows of these parts (all by default) in the version of the handle, for tables that we write. `may_matter`: files
+    that nobody wants anything of are left out."""
+    chosen = [file for file in (handle.files if wanted is None else handle.files_of(wanted)) if may_matter(file)]
     found = files(spark, handle, chosen)
     # No condition where there is nothing to leave out: with the part's number in it, Spark would compile the query again
     # for every part.

@@ -31,9 +31,9 @@ from spark_jobs.progress import StepProgress
 from spark_jobs.retry import SPARK_ERRORS, is_certain, is_infrastructure, message_of
 from spark_jobs.rolling import Turned, turn_wheel, whole
 from spark_jobs.step import read, small
-from spark_jobs.step.by_keys import Repairs, Touching, layout_of
+from spark_jobs.step.by_keys import REPAIR, Repairs, Touching, layout_of
 from spark_jobs.step.by_merging import CannotMerge
-from spark_jobs.step.chain import follow
+from spark_jobs.step.chain import follow, patch_along
 from spark_jobs.step.compute import PART_COLUMNS, Computing, QueryFailed, explained
 from spark_jobs.step.digest import EMPTY, digests, row_count
 from spark_jobs.step.many import Many, NotTogether
@@ -199,7 +199,11 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
     What is not computed by then stays due: the next step goes on with it.
     """
     walk, repairs = computing.pin.walk(), Repairs(computing)
-    while not many.pace.over and (parts := many.take(walk)):
+    if many.alone and many.given is None and _patched_along(computing, work, repairs, progress):
+        return
+    # What keys touch is little, however many parts they are in: all parts are looked at together, once.
+    together = many.given is None and repairs.are_possible
+    while not many.pace.over and (parts := many.take(walk, together)):
         began = time.monotonic()
         count, until = 0, began + many.pace.left
         if many.chains(parts):
@@ -207,6 +211,11 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
         if parts:
             touching = None if many.given is not None else repairs.touching(parts)
             patched = touching is not None and _patched(computing, many, work, touching)
+            repairs.failed = touching is not None and not patched
+            if together and not patched and len(parts) > 1:
+                together = False
+                walk.back(len(parts))
+                continue
             work.choices.add(None if many.given is not None else repairs.chosen, patched)
             if not patched:
                 _try(computing, many, work, walk, parts, until)
@@ -219,6 +228,32 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
             elif j in work.contents and not computing.pin.same(j, work.contents[j]):
                 walk.changed(j)
         many.pace.took(count, time.monotonic() - began)
+
+
+def _patched_along(computing: Computing, work: Work, repairs: Repairs, progress: StepProgress) -> bool:
+    """Repair a view that reads its own parts before, by keys from part to part. False: its parts are computed whole."""
+    handle, touching = computing.own, repairs.along()
+    assert handle is not None
+    if touching is None:
+        return False
+    name = _new_name()
+    try:
+        found = patch_along(computing, touching, name, progress)
+    except (*SPARK_ERRORS, QueryFailed, storage.BadSchema) as why:
+        storage.discard(handle.path, name)
+        if is_infrastructure(why):
+            raise
+        log.info("%s is computed again: %s", computing.view.name, message_of(why).partition("\n")[0])
+        computing.give_up(REPAIR, message_of(why).partition("\n")[0])
+        return False
+    if found is None:
+        return False
+    patch, work.contents = found
+    if patch is not None:
+        work.patches[name] = patch
+        work.files[name], work.holds[name] = patch.files, patch.touching.parts
+    # Nobody could foresee how far it goes: what it took says nothing about the next one.
+    return True
 
 
 def _chain(
@@ -383,6 +418,8 @@ def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -
         if is_infrastructure(why):
             raise
         log.info("%s is computed again: %s", computing.view.name, message_of(why).partition("\n")[0])
+        if not isinstance(why, NotTogether | CannotMerge):
+            computing.give_up(REPAIR, message_of(why).partition("\n")[0])
         return False
     if any(not result.published for result in checked.values()):
         storage.discard(handle.path, name)

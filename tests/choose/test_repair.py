@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.choose import repair
 from partwise.choose.outcomes import Score, learned, score
 from partwise.choose.repair import Figures, choose, costs
 from partwise.ledger.records.repairs import By, MeasuredRepair
@@ -12,25 +11,17 @@ from partwise.ledger.records.repairs import By, MeasuredRepair
 LARGE = Figures(carrying=5_000_000, whole=0, result=100_000, changed=1)
 
 
-@pytest.fixture
-def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "AUTOMATIC", True)
-
-
-def test_by_default_parts_are_computed_again() -> None:
-    assert choose("auto", LARGE, ("keys", "merge")).by == "recompute"
-
-
-@pytest.mark.usefixtures("automatic")
 @pytest.mark.parametrize(
     "figures, by, why",
     [
         (Figures(carrying=200_000, whole=0, result=10_000, changed=1), "recompute", "computed quicker"),
         (Figures(carrying=5_000_000, whole=0, result=100_000, changed=1), "keys", "times as quick"),
+        # A window of a hundred parts, and as many of them stale: each reads all of it again.
+        (Figures(carrying=400_000, whole=0, result=20_000, changed=1, spread=20_000_000), "keys", "times as quick"),
         (Figures(carrying=5_000_000, whole=0, result=100_000, changed=600_000), "recompute", "12 % of the rows"),
         (Figures(carrying=0, whole=5_000_000, result=100_000, changed=1), "recompute", "no other repair"),
     ],
-    ids=["small parts", "large parts", "many changed rows", "nothing can be filtered"],
+    ids=["small parts", "large parts", "many parts of a long window", "many changed rows", "nothing can be filtered"],
 )
 def test_choice(figures: Figures, by: str, why: str) -> None:
     found = choose("auto", figures)
@@ -49,7 +40,6 @@ def test_more_rows_never_cost_less() -> None:
     assert all(costs(small)[by] < costs(large)[by] for by in costs(small))
 
 
-@pytest.mark.usefixtures("automatic")
 def test_merging_is_taken_where_it_is_possible_and_costs_less() -> None:
     figures = Figures(carrying=0, whole=5_000_000, result=100_000, changed=1)
     assert choose("auto", figures, ("keys", "merge")).by == "merge"
@@ -60,7 +50,6 @@ def done(by: By, seconds: float, foreseen: float = 1.0) -> MeasuredRepair:
     return MeasuredRepair(by, {"recompute": 10.0, "keys": 5.0}, foreseen, seconds)
 
 
-@pytest.mark.usefixtures("automatic")
 def test_what_repairs_took_corrects_what_the_next_ones_are_foreseen_to_take() -> None:
     general = choose("auto", LARGE)
     assert general.foreseen == general.costs
@@ -82,7 +71,6 @@ def test_choices_are_judged_by_what_was_measured() -> None:
     assert score(past) == Score(4, 2, 4, 2)
 
 
-@pytest.mark.usefixtures("automatic")
 def test_what_would_be_chosen_for_one_late_row() -> None:
     from partwise.choose.repair import foreseen
     from partwise.compile.load import load_texts

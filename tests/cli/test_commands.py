@@ -417,7 +417,7 @@ class TestExplainRelation:
         assert view["key"] == ["src"]
         assert [(r["by"], r["possible"], r["columns"]) for r in view["repairs"]] == [
             ("recompute", True, []),
-            ("keys", False, ["src"]),
+            ("keys", True, ["src"]),
             ("merge", False, []),
         ]
         panes = run("explain", "worst_ten_minutes", "--json").json["views"][0]
@@ -436,7 +436,7 @@ def test_plan_says_how_stale_parts_would_be_repaired(run: Run, late: Path) -> No
     found = {step["table"]: step["repair"] for step in run("plan", "--json").json["steps"]}
     assert found["measurements__panes_22df7ee0"]["by"] == "recompute", "small parts are computed again"
     assert found["total_loss"] is None, "nothing else is exact for it"
-    with patch.multiple(repair, AUTOMATIC=True, FIXED={**repair.FIXED, "recompute": 100.0}, MOST_CHANGED=10):
+    with patch.multiple(repair, FIXED={**repair.FIXED, "recompute": 100.0}, MOST_CHANGED=10):
         found = {step["table"]: step["repair"] for step in run("plan", "--json").json["steps"]}
         assert found["measurements__panes_22df7ee0"]["by"] == "keys"
         said = " ".join(run("plan").out.split())

@@ -18,7 +18,7 @@ from partwise.plan.model import Cause
 PARTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), min_size=1, max_size=3).map(
     lambda found: Parts.of(*((lo, lo + size) for lo, size in found))
 )
-CAUSES = st.sampled_from([Cause("definition"), Cause("input", "s"), Cause("requested")])
+CAUSES = st.sampled_from([Cause("definition"), Cause("input", "s"), Cause("requested"), Cause("start")])
 PAINTS = st.lists(
     st.one_of(
         st.tuples(st.just("paint"), PARTS, CAUSES),
@@ -43,7 +43,8 @@ def _paint_like_a_dictionary(w: Writing, model: dict[int, Mark], action: tuple[s
         assert isinstance(argument, Cause)
         paint(w, "v", parts, argument)
         for p in parts:
-            asked = p in model and model[p].cause.kind == "requested"  # and stays requested
+            before = model[p].cause.kind if p in model else ""  # what stays so
+            asked = before == "requested" or (before == "start" and argument.kind == "input")
             cause = model[p].cause if asked else argument
             model[p] = Mark(w.seq, model[p].since if p in model else w.now, cause)
     else:

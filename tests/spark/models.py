@@ -79,9 +79,9 @@ view: total
 part: 1 minute
 initialize: SELECT g, COALESCE(SUM(x), 0) * {k} AS x FROM m[i] GROUP BY g
 update: |
-  SELECT CASE WHEN n.here THEN n.g ELSE p.g END AS g, COALESCE(p.x, 0) + COALESCE(n.x, 0) AS x
+  SELECT COALESCE(n.g, p.g) AS g, COALESCE(p.x, 0) + COALESCE(n.x, 0) AS x
   FROM total[j-1] p
-  FULL JOIN (SELECT g, true AS here, COALESCE(SUM(x), 0) * {k} AS x FROM m[j] GROUP BY g) n ON n.g <=> p.g
+  FULL JOIN (SELECT g, COALESCE(SUM(x), 0) * {k} AS x FROM m[j] GROUP BY g) n ON n.g <=> p.g
 """
 
     def large(j: int, get: Get, first: bool) -> list[Row]:

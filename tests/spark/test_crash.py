@@ -91,6 +91,9 @@ KILLS = [
     Case("unchanged", "sums", "noted", 2, repair="keys"),
     *(Case("late", "sums", point, repair="keys") for point in ("staged", "ready", "written")),
     *(Case("unchanged", "seen", point, repair="keys") for point in ("discarding", "committed", "recorded")),
+    # A running total, by keys from part to part.
+    *(Case("late", "total", point, repair="keys") for point in ("digested", "staged", "ready", "written", "recorded")),
+    Case("late", "total", "digested", 2, repair="keys"),
     # Repaired by merging: whoever goes on must not merge a second time.
     *(Case("unchanged", "counted", point, repair="merge") for point in ("pinned", *LATER, *INSIDE, "recording")),
     *(Case("late", "counted", point, repair="merge") for point in ("staged", "ready", "written")),
@@ -101,6 +104,7 @@ ZOMBIES = [
     *(Case("first", "total", point, kind="stop") for point in ("digested", "committed")),
     Case("unchanged", "seen", "committed", kind="stop"),
     Case("late", "total", "recorded", kind="stop"),
+    *(Case("late", "total", point, kind="stop", repair="keys") for point in ("digested", "committed")),
     *(Case("unchanged", "sums", point, kind="stop", repair="keys") for point in ("pinned", "ready", "committed")),
     *(Case("unchanged", "counted", point, kind="stop", repair="merge") for point in ("pinned", "ready", "committed")),
 ]
