@@ -221,8 +221,7 @@ def window(spark: SparkSession, size: int, rounds: int, goals: Goals) -> None:
         for what in ("as written", "clustered"):
             if what == "clustered":
                 for table in ("m", "v"):
-                    program, graph = world.engine.definitions, world.engine.ledger.graph()
-                    cluster = partial(cluster_columns, program, graph, table)
+                    cluster = partial(cluster_columns, world.engine.ledger.graph(), table)
                     compact(world.engine.ledger, world.engine.warehouse, table, time.time, -60.0, cluster=cluster)
             took = turns(rounds, ("recompute", "keys", "auto"), one)
             seconds = ", ".join(f"{by} {statistics.median(each):.1f} s" for by, each in took.items())

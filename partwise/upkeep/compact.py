@@ -43,11 +43,13 @@ def compact(
     passed: Callable[[str], None] = lambda point: None,
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] = lambda done, of: None,
+    cluster: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda layout: (),
 ) -> Compacted | None:
     """Merge the small files of one table. None: there is nothing to merge. Raises Busy, Conflict.
 
     A large table is committed several times on the way, so that what is done stays when somebody stops it. `progress` is
-    told how many of its groups of files are.
+    told how many of its groups of files are. `cluster`: by which columns merged parts are cut together, for columns by
+    which each of them is sorted; see `partwise.choose.clustering`.
     """
     with holding(ledger, warehouse, table, now) as held:
         passed("leased")
@@ -62,7 +64,7 @@ def compact(
         chosen = groups(handle.files, lambda file: written[file.path] <= limit, target)
         if not chosen:
             return None
-        before, removed, added, done = len(handle.files), list[File](), 0, 0
+        before, removed, added, done, keys = len(handle.files), list[File](), 0, 0, cluster(handle.keys)
         entry = Entry(table, at.generation, ledger.graph()[table].fingerprint, None, reason="compacted")
         stored = {"kind": "compact", "entry": entry.to_json()}
         while done < len(chosen):
@@ -70,7 +72,7 @@ def compact(
             while done < len(chosen) and (not steps or time.monotonic() - began < seconds):
                 progress(done, len(chosen))
                 steps.append(uuid.uuid4().hex[:16])
-                rewrite_rows(handle, chosen[done], steps[-1], target, None)
+                rewrite_rows(handle, chosen[done], steps[-1], target, None, keys)
                 adds += storage.staged(handle.path, steps[-1])
                 removes += chosen[done]
                 done += 1

@@ -23,10 +23,17 @@ class Different(Exception):
     """What was written is not what was read; nothing was committed."""
 
 
-def rewrite_rows(handle: Handle, files: Sequence[File], step: str, target: int, keep_from: int | None) -> int:
+def rewrite_rows(
+    handle: Handle,
+    files: Sequence[File],
+    step: str,
+    target: int,
+    keep_from: int | None,
+    cluster: tuple[str, ...] = (),
+) -> int:
     """Stage the rows of these files as step `step`, sorted by part, about `target` bytes a file. Returns the rows.
 
-    `keep_from`: rows of earlier parts are left out.
+    `keep_from`: rows of earlier parts are left out. `cluster`: parts that go into a file together are sorted and cut by these columns.
     """
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -41,13 +48,14 @@ def rewrite_rows(handle: Handle, files: Sequence[File], step: str, target: int, 
     counts = _counts(paths, system, keep_from)
     per_file = max(1, sum(counts.values()) * target // max(1, sum(file.size for file in files)))
     written: dict[int, int] = {}
+    order, is_cut = (*cluster, PART) if cluster else (PART, *handle.keys), bool(cluster or handle.keys)
     for number, (lo, hi) in enumerate(_slices(counts, per_file)):
         inside = (pc.field(PART) >= lo) & (pc.field(PART) <= hi)
         rows = pq.read_table(paths, schema=schema, filters=inside, filesystem=system, partitioning=None)
-        rows = rows.cast(schema).sort_by([(name, "ascending") for name in (PART, *handle.keys)])
+        rows = rows.cast(schema).sort_by([(name, "ascending") for name in order])
         for part, count in _count(rows.column(PART)):
             written[part] = written.get(part, 0) + count
-        most = ROWS_PER_CUT if handle.keys else max(1, rows.num_rows)
+        most = ROWS_PER_CUT if is_cut else max(1, rows.num_rows)
         for cut, first in enumerate(range(0, rows.num_rows, most)):
             pq.write_table(
                 rows.slice(first, most),

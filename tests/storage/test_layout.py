@@ -78,3 +78,22 @@ def test_compaction_sorts_and_cuts_by_keys_and_leaves_what_is_cut(
     assert spans == [("00", "09"), ("10", "19"), ("20", "29"), ("30", "39")]
     assert groups(handle.files, lambda file: True) == []
     assert sum(file.may_have("k", {"17"}) for file in handle.files) == 1
+
+
+def test_old_parts_are_clustered_by_key_across_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is in every part is in one file afterwards, by the log."""
+    for module in (rewriting, storage.handle):
+        monkeypatch.setattr(module, "ROWS_PER_CUT", 50)
+    path = str(tmp_path / "t")
+    publish(path, "one", *([(part, f"{n:02d}", n) for n in range(10)] for part in range(20)), keys=("k",))
+    handle = storage.open_at(path)
+    before = handle.table.to_pyarrow_table().sort_by([("part", "ascending"), ("k", "ascending")])
+    assert sum(file.may_have("k", {"06"}) for file in handle.files) == 20
+    (group,) = groups(handle.files, lambda file: True)
+    assert rewrite_rows(handle, group, "two", 1 << 20, None, ("k",)) == 200
+    storage.commit(handle, storage.staged(path, "two"), group, {"step": "two"}, data_change=False)
+    handle = storage.open_at(path)
+    assert [file.rows for file in handle.files] == [50, 50, 50, 50]
+    assert sum(file.may_have("k", {"06"}) for file in handle.files) == 1
+    assert handle.table.to_pyarrow_table().sort_by([("part", "ascending"), ("k", "ascending")]).equals(before)
+    assert groups(handle.files, lambda file: True) == [], "what is clustered stays as it is"

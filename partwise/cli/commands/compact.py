@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +40,7 @@ def command(
       partwise compact
       partwise compact measurements --older-than '5 minutes'
     """
+    from partwise.choose.clustering import cluster_columns
     from partwise.cli.upkeep_each import SkippedTables
     from partwise.upkeep.compact import compact
     from partwise.upkeep.retain import clean_up, give_up
@@ -57,7 +59,9 @@ def command(
         with tables.until_ctrl_c():
             for each in tables.through(names, "compacting"):
                 with tables.each(each):
-                    if found := compact(ledger, where.warehouse, each, time.time, age, progress=tables.inside):
+                    cluster, inside = partial(cluster_columns, graph, each), tables.inside
+                    found = compact(ledger, where.warehouse, each, time.time, age, progress=inside, cluster=cluster)
+                    if found:
                         done.append(found)
                     cleaned[each] = clean_up(ledger, where.warehouse, each, time.time)
     if json:
