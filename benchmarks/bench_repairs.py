@@ -36,7 +36,7 @@ from partwise.parts import Parts
 from partwise.storage import schema as schemas
 from partwise.upkeep.compact import compact
 from spark_jobs.engine import Engine
-from spark_jobs.ingest.changed_keys import look_up
+from spark_jobs.ingest.difference import look_up
 from spark_jobs.session.session import session
 from spark_jobs.step.run_step import Report, run_step
 from spark_jobs.step.stage import stage

@@ -33,6 +33,17 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Keyed:
+    """A dimension's rows matter for a part only if it reads a row of `table` whose `columns` equal their `own` columns."""
+
+    dimension: str
+    own: tuple[str, ...]
+    table: str
+    columns: tuple[str, ...]
+    reference: Reference
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Where a view begins: `earliest` (not before `part`) and `latest` are settled by what exists, `at` is given."""
 
@@ -68,6 +79,8 @@ class Table:
     forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
     timed: bool = False  # a dimension whose rows are valid for a time: a change counts for rows of that time
     also: tuple[str, ...] = ()
+    #: Of each dimension named here all that its rows meet; any change of others matters everywhere.
+    keyed: tuple[Keyed, ...] = ()
 
     @property
     def serves(self) -> tuple[str, ...]:
@@ -87,6 +100,10 @@ class Table:
     @property
     def self_references(self) -> tuple[Reference, ...]:
         return tuple(i.reference for i in self.inputs if i.table == self.name and i.reference is not None)
+
+    def keyed_by(self, dimension: str) -> tuple[Keyed, ...]:
+        """What rows of a dimension meet; nothing if each may matter for each part."""
+        return tuple(item for item in self.keyed if item.dimension == dimension)
 
     @property
     def partitioned_inputs(self) -> tuple[Input, ...]:

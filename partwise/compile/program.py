@@ -299,4 +299,4 @@ class Program:
     def _graph(self) -> Graph:
         from partwise.compile.table import to_table
 
-        return Graph.of(to_table(table, self.usable) for table in self.usable.values())
+        return Graph.of(to_table(table, self.usable, self) for table in self.usable.values())

@@ -8,15 +8,15 @@ from typing import Literal
 
 from partwise.checks.mark import mark_of
 from partwise.compile.fingerprint import fingerprint
-from partwise.compile.program import ProgramTable, Runnable
+from partwise.compile.program import Program, ProgramTable, Runnable
 from partwise.definitions.definitions import Dimension, Source, Statement
 from partwise.parts.length import HOUR
 from partwise.plan.refresh import Refresh
-from partwise.tables import Input, Table
+from partwise.tables import Input, Keyed, Table
 
 
-def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -> Table:
-    """`all_tables` has every table under its name; names in SQL may differ in case."""
+def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable], program: Program | None = None) -> Table:
+    """`all_tables` has every table under its name; names in SQL may differ in case. `program` knows what views join."""
     read = definition.inputs if isinstance(definition, Runnable) else ()
     tables = {name: _named(name, all_tables) for name in read}
     mark, checks = fingerprint(definition, tables), mark_of(definition.checks)
@@ -44,6 +44,42 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable]) -
         checks=checks,
         optional=tuple(tables[name.lower()].name for name in definition.optional),
         rolling=definition.rolling,
+        keyed=() if program is None else _keyed(definition, tables, program),
+    )
+
+
+def _counts_everywhere(dimension: Dimension) -> bool:
+    """Whether a new version counts for all parts, unless joins say more: not forward, nor for a time."""
+    return dimension.change != "forward" and dimension.valid_from is None
+
+
+def _keyed(view: Runnable, tables: Mapping[str, ProgramTable], program: Program) -> tuple[Keyed, ...]:
+    """By which columns of which references dimensions are joined. A view with INITIALIZE has two queries: nothing is said."""
+    read = [tables[found.table.lower()] for found in view.update.found.tables]
+    if (
+        view.initialize is not None
+        or view.rolling
+        or not any(isinstance(t, Dimension) and _counts_everywhere(t) for t in read)
+    ):
+        return ()
+    # Imported here: the parser takes longer than all the rest, and few views read a dimension.
+    from partwise.compile.relations import Relations
+    from partwise.relation import joined
+
+    found = joined(Relations(program).of(view).tree)
+    keyed: dict[str, list[Keyed]] = {}
+    for n, dimension in enumerate(read):
+        if not isinstance(dimension, Dimension) or not _counts_everywhere(dimension):
+            continue
+        for by in found.get(n, ()):
+            reference = view.update.found.tables[by.occurrence].reference
+            assert reference is not None
+            item = Keyed(dimension.name, by.own, read[by.occurrence].name, by.columns, reference)
+            keyed.setdefault(dimension.name, []).append(item)
+    everywhere = {t.name for n, t in enumerate(read) if isinstance(t, Dimension) and n not in found}
+    own = {name for name, items in keyed.items() if any(item.table == view.name for item in items)}
+    return tuple(
+        i for name, items in sorted(keyed.items()) if name not in everywhere | own for i in dict.fromkeys(items)
     )
 
 

@@ -12,7 +12,7 @@ from partwise.ledger.database import Reading
 from partwise.ledger.schema import catalog
 from partwise.parts import Bound, Reference
 from partwise.plan.refresh import Refresh
-from partwise.tables import Graph, Input, Start, Table
+from partwise.tables import Graph, Input, Keyed, Start, Table
 
 _SETTLED = select(catalog.c.start, catalog.c.floor, catalog.c.generation).where(catalog.c.table == bindparam("t"))
 # By name, so that everything that follows the order of tables is the same each time.
@@ -81,6 +81,11 @@ def to_json(table: Table) -> str:
         fields["timed"] = True
     if table.also:
         fields["also"] = list(table.also)
+    if table.keyed:
+        fields["keyed"] = [
+            [item.dimension, list(item.own), item.table, list(item.columns), _bounds(item.reference)]
+            for item in table.keyed
+        ]
     return json.dumps(fields)
 
 
@@ -94,18 +99,31 @@ def from_json(text: str) -> Table:
     fields["also"] = tuple(raw.get("also", ()))  # type: ignore[arg-type]
     if raw.get("refresh") is not None:
         fields["refresh"] = Refresh.from_json(raw["refresh"])  # type: ignore[arg-type]
+    fields["keyed"] = tuple(_keyed(*item) for item in raw.get("keyed", ()))  # type: ignore[attr-defined]
     return Table(**fields)  # type: ignore[arg-type]
 
 
 def _input(item: Input) -> list[object]:
     if item.reference is None:
         return [item.table]
-    lo, hi = item.reference.lo, item.reference.hi
-    return [item.table, lo.times, lo.plus, lo.over, hi.times, hi.plus, hi.over]
+    return [item.table, *_bounds(item.reference)]
+
+
+def _bounds(reference: Reference) -> list[int]:
+    lo, hi = reference.lo, reference.hi
+    return [lo.times, lo.plus, lo.over, hi.times, hi.plus, hi.over]
+
+
+def _reference(bounds: list[int]) -> Reference:
+    return Reference(Bound(*bounds[:3]), Bound(*bounds[3:]))
+
+
+def _keyed(dimension: str, own: list[str], table: str, columns: list[str], bounds: list[int]) -> Keyed:
+    return Keyed(dimension, tuple(own), table, tuple(columns), _reference(bounds))
 
 
 def _from_input(item: list[int]) -> Input:
     name = str(item[0])
     if len(item) == 1:
         return Input(name, None)
-    return Input(name, Reference(Bound(*item[1:4]), Bound(*item[4:7])))
+    return Input(name, _reference(item[1:]))

@@ -334,6 +334,17 @@ repair = _table(
     Column("at", Float, nullable=False),
 )
 
+#: Changes of dimensions. A row with `by` (columns of the dimension, a table and its columns, as JSON) says which parts of
+#: that table hold a key that changed; for whatever is joined by something else the change matters everywhere.
+dimension_change = _table(
+    "dimension_change",
+    _key("table"),
+    _key("seq", int),
+    Column("n", Integer, primary_key=True, autoincrement=False),  # 0: the change itself
+    Column("by", Text),
+    Column("parts", Text),  # ranges, as JSON
+)
+
 #: The task of Airflow that wrote at a sequence, a revision or a failure.
 written = _table(
     "written",

@@ -20,7 +20,7 @@ from partwise.storage import schema as schemas
 from partwise.tables import DIMENSION_PART
 from spark_jobs import versions
 from spark_jobs.checks.source import HeldBack, checked_dimension, tell
-from spark_jobs.ingest.difference import RowChange, row_change
+from spark_jobs.ingest.difference import RowChange, look_up, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.links import linked
 from spark_jobs.ingest.job import Job
@@ -108,6 +108,9 @@ def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reas
         return Replaced(Parts(), content.rows, warned)
     if dimension.change == "forward":
         _keep_versions(work, bool(before))
+    elif before:
+        entry = replace(entry, met=look_up(work.engine, work.name, work.handle, files))
+        work.engine.passed("looked up")
     spark = work.engine.spark
     new = read.staged(spark, work.handle, files) if files else None
     rows = row_change(new, read.parts(spark, work.handle)) if before else RowChange(added=content.rows)

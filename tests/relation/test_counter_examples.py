@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from partwise.relation import Known, Tree, build, carried, delta, key
+from partwise.relation import Known, Tree, build, carried, delta, joined, key
 from partwise.relation.restriction import restriction
 from tests.relation import test_random as oracle
 from tests.relation.duck import Duck, Query
@@ -369,3 +369,66 @@ def test_a_wrong_rule_is_noticed(monkeypatch: pytest.MonkeyPatch, name: str) -> 
     example, apply = FAULTS[name]
     apply(monkeypatch)
     assert wrong(example, 600)
+
+
+# -- what dimensions are joined with
+
+
+@pytest.mark.parametrize(
+    "sql, expected",
+    [
+        ("SELECT a.k FROM m[j] a JOIN d ON d.k = a.k", [("k", "m", "k")]),
+        ("SELECT a.k FROM m[j] a, d WHERE d.k = a.v AND d.r = a.s", [("k r", "m", "v s")]),
+        ("SELECT a.k FROM m[j] a LEFT JOIN d ON d.k = a.k AND d.r <> a.s", [("k", "m", "k")]),
+        ("SELECT a.k FROM m[j] a WHERE EXISTS (SELECT 1 FROM d WHERE d.k = a.k)", [("k", "m", "k")]),
+        ("SELECT a.k FROM m[j] a WHERE NOT EXISTS (SELECT 1 FROM d WHERE d.k = a.k)", [("k", "m", "k")]),
+        ("SELECT a.k FROM m[j] a JOIN (SELECT k, MAX(r) AS r FROM d GROUP BY k) x ON x.k = a.k", [("k", "m", "k")]),
+        (
+            "SELECT a.k FROM (SELECT k FROM m[j] UNION ALL SELECT v FROM n[j-1]) a JOIN d ON d.k = a.k",
+            [("k", "m", "k"), ("k", "n", "v")],
+        ),
+        ("WITH x AS (SELECT * FROM d) SELECT a.k FROM m[j] a JOIN x ON x.k = a.k JOIN x y ON y.k = a.v",
+         [("k", "m", "k"), ("k", "m", "v")]),
+        ("SELECT a.k FROM m[j] a LEFT JOIN n[j] b ON b.k = a.k LEFT JOIN d ON d.k = b.v", [("k", "n", "v")]),
+    ],
+)  # fmt: skip
+def test_a_changed_row_of_a_dimension_matters_where_it_meets_a_row(
+    sql: str, expected: list[tuple[str, str, str]]
+) -> None:
+    run = Query(sql)
+    found = joined(tree(sql))
+    names = [table.table for table in run.found.tables]
+    by = {tuple(each) for n, each in found.items() if names[n] == "d"}
+    assert [(" ".join(b.own), names[b.occurrence], " ".join(b.columns)) for each in by for b in each] == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("SELECT a.k FROM m[j] a WHERE a.k NOT IN (SELECT k FROM d)", id="one NULL hides every row"),
+        pytest.param(
+            "SELECT d.k FROM d LEFT JOIN m[j] a ON d.k = a.k", id="rows of the dimension show without a partner"
+        ),
+        pytest.param("SELECT d.k FROM m[j] a FULL JOIN d ON d.k = a.k", id="the same on both sides"),
+        pytest.param("SELECT d.k FROM m[j] a RIGHT JOIN d ON d.k = a.k", id="the same on the right"),
+        pytest.param("SELECT d.k FROM d LEFT SEMI JOIN m[j] a ON d.r > a.s", id="no equality"),
+        pytest.param("SELECT a.k FROM m[j] a JOIN d ON d.k = a.k + 1", id="a computed key"),
+        pytest.param("SELECT a.k FROM m[j] a JOIN d ON d.r = a.k", id="text compared with numbers"),
+        pytest.param("SELECT a.k, (SELECT MAX(r) FROM d) AS r FROM m[j] a", id="a value of all rows"),
+        pytest.param("SELECT a.k FROM m[j] a JOIN d ON d.k = a.k, d e", id="joined once, and read whole once"),
+        pytest.param(
+            "SELECT a.k FROM m[j] a JOIN (SELECT * FROM d ORDER BY k LIMIT 3) x ON x.k = a.k", id="LIMIT of it"
+        ),
+        pytest.param("SELECT a.k FROM m[j] a JOIN (SELECT MAX(k) AS k FROM d) x ON x.k = a.k", id="an aggregate of it"),
+        pytest.param(
+            "SELECT a.k FROM m[j] a LEFT JOIN n[j] b ON b.k = a.k LEFT JOIN d ON d.k <=> b.v",
+            id="NULL that a join made meets NULL",
+        ),
+        pytest.param(
+            "SELECT a.k FROM (SELECT MAX(k) AS k FROM m[j]) a JOIN d ON d.k = a.k", id="an aggregate of the part"
+        ),
+    ],
+)
+def test_else_it_matters_everywhere(sql: str) -> None:
+    read = {n for n, table in enumerate(Query(sql).found.tables) if table.table == "d"}
+    assert not read <= joined(tree(sql)).keys()

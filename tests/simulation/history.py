@@ -24,9 +24,10 @@ from tests.simulation import timed
 from tests.simulation.checks import check_due, check_end, check_ready, pending_by_hand, revisions_at
 from tests.simulation.forward import Said, at_versions, note_turned, repin, repins_seen, with_forward
 from tests.simulation.graphs import changed_model, random_model
+from tests.simulation.keyed import look_up, with_keyed
 from tests.simulation.policies import note_released, with_policies
 from tests.simulation.rolling import with_rolling
-from tests.simulation.world import Conflict, Model, Storage, Value, compute, content, merged, required
+from tests.simulation.world import KEYS, Conflict, Model, Storage, Value, compute, content, merged, required, with_key
 
 LEASE = 20.0
 Runner = Generator[str, None, None]
@@ -45,6 +46,8 @@ class Rules:
     same_rows_make_no_commit: bool = False  # of rolling tables
     stale_worker_checks: bool = True  # rule 11: the worker's definition is compared at the pin
     merge_twice: bool = False  # a merge starts from what the inputs held before their last change
+    new_keys_only: bool = False  # of a changed dimension: keys that it had before do not count
+    no_second_look: bool = False  # parts that change after changed keys were looked up do not count
     merge_over_anything: bool = False  # a merge does not look at what the content was computed from
 
 
@@ -69,6 +72,7 @@ class History:
     released: set[tuple[str, int]] = field(default_factory=set)  # by a policy that fired
     rolling: int | None = None  # the seed of which views keep only their newest part
     forward: int | None = None  # the seed of forward dimensions
+    keyed: int | None = None  # the seed of views that meet a dimension by keys
     turned: bool = False  # they are retroactive just now
     forward_since: dict[str, int] = field(default_factory=dict)
     timed: int | None = None  # the seed of a dimension whose rows are valid for a time
@@ -84,14 +88,17 @@ class History:
 
     # -- what happens outside ---------------------------------------------------------------------
 
-    def arrive(self) -> None:
+    def arrive(self, name: str | None = None) -> None:
         """New parts, mostly in order; changed, emptied or repeated ones; a new dimension."""
-        name = self.rng.choice([t.name for t in self.model.graph.tables.values() if t.kind != "view"])
+        if name is None:
+            name = self.rng.choice([t.name for t in self.model.graph.tables.values() if t.kind != "view"])
         parts = self.landing.setdefault(name, {})
         value = self.rng.choice((None, 0, 1, 2))
         if self.model.graph[name].timed:
             parts[0] = timed.another(parts.get(0), self.rng)
         elif self.model.graph[name].kind == "dimension":
+            if self.keyed is not None:  # one key gets another value, or is gone
+                value = with_key(parts.get(0), self.rng.choice(KEYS), self.rng.choice((0, 1, 2)))
             parts[0] = value
         elif not parts or self.rng.random() < 0.55:
             newest = max(parts, default=self.rng.randint(1, 6))
@@ -132,6 +139,15 @@ class History:
                 {p: content(v) for p, v in new.items()},
                 times=timed.changed(there[0], new[0]) if self.model.graph[name].timed and there else None,
             )
+            if self.keyed is not None and name == "d" and 0 in there:
+                entry = replace(entry, met=look_up(self, there[0], new[0]))
+                yield "looked up"
+                if self.rng.random() < 0.5:
+                    # Meanwhile parts change, and are computed with what is about to be replaced.
+                    self.arrive(
+                        self.rng.choice([t.name for t in self.model.graph.tables.values() if t.kind == "source"])
+                    )
+                    self.calm(1)
             version = self.storage.commit(name, own.generation, own.version, new, entry)
             yield "committed"
             self.ledger.commit(held, entry, version, self.now)
@@ -398,6 +414,8 @@ class History:
             model = with_forward(model, self.forward, self.turned)
         if self.timed is not None:
             model = timed.with_timed(model, self.timed)
+        if self.keyed is not None:
+            model = with_keyed(model, self.keyed)
         if self.policies is not None:
             model = with_policies(model, self.policies, self.published)
         return model if self.rolling is None else with_rolling(model, self.rolling)
@@ -502,6 +520,8 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
         model = with_forward(model, forward)  # type: ignore[arg-type]
     if (seed_of_times := options.get("timed")) is not None:
         model = timed.with_timed(model, seed_of_times)  # type: ignore[arg-type]
+    if (keyed := options.get("keyed")) is not None:
+        model = with_keyed(model, keyed)  # type: ignore[arg-type]
     if (policies := options.get("policies")) is not None:
         model = with_policies(model, policies, bool(options.get("published")))  # type: ignore[arg-type]
     if (rolling := options.get("rolling")) is not None:
@@ -514,10 +534,11 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
 
 def run_history(seed: int, rules: Rules | None = None, swap: bool = True, rebuilding: bool = False) -> History:
     """One whole history with all its checks. Every third has failing checks, every fourth retention, and in
-    every tenth definitions change often; every seventh has refresh policies, every sixth rolling tables."""
+    every tenth definitions change often; every seventh has refresh policies, every sixth rolling tables, every sixth a dimension that is joined by keys."""
     often = 0.05 if seed % 10 == 5 else 0.005
     options: dict[str, object] = {"policies": seed, "published": seed % 14 == 6} if seed % 7 == 6 else {}
     options |= {"rolling": seed} if seed % 6 == 1 else {}
+    options |= {"keyed": seed} if seed % 6 == 3 else {}
     history = new_history(
         seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often, **options
     )

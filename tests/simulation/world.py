@@ -13,7 +13,7 @@ from zlib import crc32
 
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import Range
-from partwise.tables import DIMENSION_PART, Graph, Table
+from partwise.tables import DIMENSION_PART, Graph, Input, Table
 
 if TYPE_CHECKING:
     from tests.simulation.forward import Arrivals
@@ -75,7 +75,8 @@ class Model:
     salts: dict[str, int]
 
     def with_view(self, table: Table, salt: int) -> Model:
-        meaning = repr((table.inputs, table.initial, table.length, table.start, table.optional)).encode()
+        keyed = (table.keyed,) if table.keyed else ()
+        meaning = repr((table.inputs, table.initial, table.length, table.start, table.optional, *keyed)).encode()
         fingerprint = f"{salt}:{crc32(meaning):x}"
         tables = {**self.graph.tables, table.name: replace(table, fingerprint=fingerprint)}
         return Model(Graph(tables), {**self.salts, table.name: salt})
@@ -85,12 +86,44 @@ def compute(table: Table, salt: int, start: int, j: int, starts: Mapping[str, in
     """The view's function: deterministic, sensitive to every part it requires, and with few values,
     so that a recomputation often gives what was there before."""
     total = salt
-    for n, (name, span) in enumerate(required(table, start, j, starts)):
-        for p in range(span.lo, span.hi + 1):
-            value = read(name, p)
+    needs = required(table, start, j, starts)
+    for n, (name, span) in enumerate(needs):
+        if table.keyed_by(name):
+            values = met(table, name, j, needs, read)
+        else:
+            values = [(p, read(name, p)) for p in range(span.lo, span.hi + 1)]
+        for p, value in values:
             total = total * 31 + (n + 1) * (p % 7 + 1) * (7 if value is None else value + 11)
     total = (total ^ (total >> 7)) % 4
     return None if total == 3 else total
+
+
+#: A part of a table holds one key or none, by its value; a dimension has a value for each key.
+KEYS = (0, 1, 2)
+
+
+def key_of(value: Value) -> int | None:
+    return value
+
+
+def with_key(dimension: Value, key: int, value: int) -> int:
+    return (dimension or 0) + (value - (looked_up(dimension, key) or 0)) * 3**key
+
+
+def looked_up(dimension: Value, key: int) -> Value:
+    """0: it has no row with this key."""
+    return 0 if dimension is None else dimension // 3**key % 3
+
+
+def met(table: Table, dimension: str, j: int, needs: list[tuple[str, Range]], read) -> list[tuple[int, Value]]:  # type: ignore[no-untyped-def]
+    """What the rows of a part find in a dimension, and nothing else of it."""
+    found = []
+    for item in table.keyed_by(dimension):
+        at = table.inputs.index(Input(item.table, item.reference))
+        span = needs[at][1]
+        keys = [(p, key_of(read(item.table, p))) for p in range(span.lo, span.hi + 1)]
+        found += [(p, looked_up(read(dimension, DIMENSION_PART), key)) for p, key in keys if key is not None]
+    return found
 
 
 def merged(old: Value, was: Value, now: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from partwise import storage
-from spark_jobs.step import keys, stage
+from partwise.choose import repair
+from spark_jobs.step import keys, run_step, stage
+from spark_jobs.step.compute import QueryFailed
 from spark_jobs.step.run_step import Report
 from spark_jobs.verify.verify import verify
 
@@ -103,6 +106,50 @@ def test_every_shape_of_query(spark: SparkSession, tmp_path: Path) -> None:
     recomputed = {name for name, ways in used.items() if ways == {"recompute"}}
     assert recomputed == {"first_rows", "regions"}
     assert all(used[name] == {"keys"} for name in VIEWS.keys() - recomputed)
+
+
+def test_another_dimension_makes_only_parts_with_its_changed_keys_due(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old image of a row counts as the new one does; NOT IN compares with every row, so there all parts are due."""
+    anywhere = "SELECT k FROM m[j] WHERE k NOT IN (SELECT k FROM d)"
+    apart = "SELECT a.k, x.n FROM m[j-1] a JOIN (SELECT k, COUNT(*) AS n FROM d GROUP BY k) x ON x.k <=> a.k"
+    monkeypatch.setattr(sys.modules[__name__], "VIEWS", {**VIEWS, "anywhere": anywhere, "apart": apart})
+    space, rng = filled(spark, tmp_path / "w", "joined", "regions", "anywhere", "apart")
+    space.replace(
+        "m", {p: [row(p, rng, k=k)] for p, k in zip(range(BASE, BASE + 4), ["a", "b", "c", None], strict=True)}
+    )
+    space.run()
+
+    def computed(*rows: tuple[str | None, str]) -> dict[str, list[int]]:
+        space.dimension("d", [{"k": k, "region": region} for k, region in rows])
+        found = {report.table: [j - BASE for j in report.parts] for report in space.run(repair_by=None)}
+        assert space.ledger.audit() == {}
+        assert verify(space.engine).different == ()
+        return found
+
+    everywhere = [0, 1, 2, 3]
+    # b moved to another region.
+    assert computed(("a", "north"), ("b", "east")) == {
+        "joined": [1],
+        "regions": [1],
+        "anywhere": everywhere,
+        "apart": [2],
+    }
+    # c came, a went, and there is a second row for b.
+    assert computed(("b", "east"), ("b", "west"), ("c", "west")) == {
+        "joined": [0, 1, 2],
+        "regions": [0, 1, 2],
+        "anywhere": everywhere,
+        "apart": [1, 2, 3],
+    }
+    # NULL meets NULL by <=> alone. By `=` its part is computed as well, and found unchanged.
+    assert computed(("b", "east"), ("b", "west"), ("c", "west"), (None, "nowhere"))["joined"] == [3]
+    assert computed(("b", "east"), ("b", "west"), ("c", "west"), (None, "nowhere"), ("z", "far")) == {
+        "anywhere": everywhere
+    }
+    monkeypatch.setattr(keys, "MOST_BYTES", -1)  # the same through Spark
+    assert computed(("b", "south"), ("b", "west"), ("c", "west"), (None, "nowhere"), ("z", "far"))["regions"] == [1]
 
 
 def test_only_files_with_touched_keys_are_written_again(spark: SparkSession, tmp_path: Path) -> None:
@@ -220,6 +267,68 @@ def test_merging(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monkey
     assert verify(space.engine).different == ()
 
 
+RUNNING = """
+---
+view: running
+part: 1 minute
+initialize: SELECT k, COUNT(*) AS n, MAX(x) AS top FROM m[i] GROUP BY k
+update: |
+  SELECT COALESCE(p.k, c.k) AS k, COALESCE(p.n, 0) + COALESCE(c.n, 0) AS n, GREATEST(p.top, c.top) AS top
+  FROM running[j-1] p FULL JOIN (SELECT k, COUNT(*) AS n, MAX(x) AS top FROM m[j] GROUP BY k) c ON c.k <=> p.k
+---
+view: newest
+part: 1 minute
+initialize: SELECT k, MAX(x) AS x FROM m[i] GROUP BY k
+update: |
+  SELECT COALESCE(c.k, p.k) AS k, CASE WHEN c.n > 0 THEN c.x ELSE p.x END AS x
+  FROM newest[j-1] p FULL JOIN (SELECT k, COUNT(*) AS n, MAX(x) AS x FROM m[j] GROUP BY k) c ON c.k = p.k
+"""
+
+
+def test_views_that_read_themselves_follow_changed_keys(spark: SparkSession, tmp_path: Path) -> None:
+    """From part to part by the keys of late rows, until what they give is what was there; new parts wait for the next step."""
+    rng = random.Random(7)
+    space = Workspace(spark, tmp_path / "w", SOURCES + RUNNING, repair_by="keys")
+    last = BASE + 5
+    space.replace("m", {p: [row(p, rng, k=k, x=p - BASE) for k in "abc" for _ in "12"] for p in range(BASE, last + 1)})
+    space.run()
+
+    def repaired(p: int, *rows: Any, more: int | None = None) -> dict[str, list[tuple[list[int], str, int]]]:
+        new = {p: [*space.rows("m")[p], *rows]}
+        space.replace("m", new | ({} if more is None else {more: [row(more, rng, k="a")]}))
+        found: dict[str, list[tuple[list[int], str, int]]] = {}
+        for report in space.run():
+            assert report.repair is not None or more is not None
+            by, keys = (report.repair.by, report.repair.keys) if report.repair else ("new", 0)
+            found.setdefault(report.table, []).append(([j - BASE for j in report.parts], by, keys))
+        assert verify(space.engine).different == ()
+        assert space.ledger.audit() == {}
+        return found
+
+    # A count goes on for ever; the newest value is another one in the part of the late row alone.
+    assert repaired(BASE + 2, row(BASE + 2, rng, k="a", x=99)) == {
+        "running": [([2, 3, 4, 5], "keys", 1)],
+        "newest": [([2, 3], "keys", 1)],
+    }
+    # A key that no part before knows, and NULL, which `=` keeps apart from itself.
+    found = repaired(BASE + 4, row(BASE + 4, rng, k="z", x=1), row(BASE + 4, rng, k=None, x=1))
+    assert found["running"] == [([4, 5], "keys", 2)]
+    # In the first part INITIALIZE decides, so everything is computed again.
+    assert repaired(BASE, row(BASE, rng, k="a", x=99))["running"][0][1] == "recompute"
+    # Beside a new part: stale ones first.
+    found = repaired(BASE + 3, row(BASE + 3, rng, k="b", x=7), more=last + 1)
+    assert found["running"][0] == ([3, 4, 5], "keys", 1)
+    assert found["running"][-1][0] == [6]
+    # A part that was the first one, and is not any more, holds what INITIALIZE gave: it is computed whole.
+    space.replace("m", {BASE - 1: [row(BASE - 1, rng, k="b", x=1)]})
+    for view in ("running", "newest"):
+        space.ledger.move_start(view, BASE - 1, space.engine.now())
+    space.replace("m", {BASE: [*space.rows("m")[BASE], row(BASE, rng, k="c", x=5)]})
+    space.run()
+    assert verify(space.engine).different == ()
+    assert space.ledger.audit() == {}
+
+
 def test_a_wrong_merge_is_noticed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard computes a few groups again; a difference, and the whole part is."""
     from spark_jobs.step.by_merging import Merging
@@ -245,3 +354,26 @@ def test_small_parts_are_computed_again_by_default(spark: SparkSession, tmp_path
     (report,) = space.run(repair_by=None)
     assert report.repair is not None
     assert report.repair.by == "recompute"
+
+
+def test_a_repair_that_spark_refuses_is_left_alone_for_a_while(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The part is computed again, and `auto` does not try the same again with the next late row."""
+    tried = []
+
+    def refused(*given: Any) -> Any:
+        tried.append(given)
+        raise QueryFailed("refused")
+
+    space, rng = filled(spark, tmp_path / "w", "grouped")
+    monkeypatch.setattr(run_step, "make_patch", refused)
+    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0, "merge": 0})
+    monkeypatch.setattr(repair, "MOST_CHANGED", 10)
+    for _ in range(2):
+        space.replace("m", {BASE + 1: [*space.rows("m")[BASE + 1], row(BASE + 1, rng)]})
+        (report,) = space.run(repair_by=None)
+        assert report.repair is not None
+        assert report.repair.by == "recompute"
+    assert len(tried) == 1
+    assert verify(space.engine).different == ()

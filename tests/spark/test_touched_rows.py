@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from partwise.parts import Parts
+from spark_jobs.ingest.difference import coarse
 from spark_jobs.step.keys import AnyOf, TouchedKeys, _mask, _may_match
 from spark_jobs.step.patch import Repaired
 
@@ -43,6 +44,13 @@ def test_touched_rows_are_those_with_one_of_the_keys() -> None:
         assert list(_mask(table, parts, keys)) == expected
         # What is skipped by statistics has none of them.
         assert int(_mask(table.filter(_may_match(parts, keys)), parts, keys).sum()) == sum(expected)
+
+
+def test_too_many_ranges_of_parts_are_joined_over_the_smallest_gaps() -> None:
+    parts = Parts.of((1, 2), (4, 4), (10, 12), (14, 14), (40, 41))
+    assert coarse(parts, 5) == parts
+    assert coarse(parts, 3) == Parts.of((1, 4), (10, 14), (40, 41))
+    assert coarse(parts, 1) == Parts.of((1, 41))
 
 
 def test_what_is_said_of_a_repair() -> None:

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from partwise.storage.files import folder
 from partwise.storage.staging import write
 from partwise.workspace import open_workspace
 from spark_jobs.engine import Engine
+from spark_jobs.ingest.difference import look_up
 from spark_jobs.run import run_all
 from spark_jobs.step.run_step import Report
 
@@ -125,6 +127,8 @@ class Workspace:
             files = storage.staged(path, step)
             mark = self.definitions.graph()[name].fingerprint
             entry = Entry(name, generation, mark, None, None, contents, "arrival")
+            if parts is None and handle.version:
+                entry = replace(entry, met=look_up(engine, name, handle, files))
             version = storage.commit(handle, files, removed, {"kind": "ingest", "entry": entry.to_json()})
             done = self.ledger.commit(held, entry, version, engine.now(), keep=True)
             storage.finish(path, step)

@@ -111,6 +111,8 @@ def _show(item: Explained, everything: bool, zone: str) -> None:
         _show_relation(item.relation, view.written.repair_by)
         if item.repair:
             say(f"  for one late row: {item.repair}")
+    for name, which in item.dimensions:
+        say(f"changes of {name}: {which}")
     for line in state_lines(item.state) if item.state is not None else ():
         say(line)
     if item.refresh:
@@ -263,6 +265,7 @@ def _as_json(item: Explained) -> dict[str, Any]:
         "updates": item.updates.name if item.updates is not None else None,
         **_relation_json(item.relation),
         "repair": item.repair or None,
+        "dimensions": [{"name": name, "changes": which} for name, which in item.dimensions],
         "state": state_json(item.state),
         "refresh": item.refresh or None,
         "freshness": view.written.freshness,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from partwise.definitions import View
 from partwise.parts import FOREVER, Parts, lasting, part_text
 from partwise.plan.next import needs_of, parts_text
 from partwise.plan.reach import fed, fed_self
-from partwise.tables import Graph, Input
+from partwise.tables import Graph, Input, Table
 
 if TYPE_CHECKING:
     from partwise.compile import Choice
@@ -58,6 +59,7 @@ class Explained:
     alone: bool = False  # helpers that could be shared are its own
     together: float | None = None  # what it costs with those that share its helpers, as a share of each alone
     state: ExplainedState | None = None
+    dimensions: tuple[tuple[str, str], ...] = ()  # those whose changes count for parts that exist, and for which parts
     refresh: str = ""  # the policy, and how far behind it and those upstream may leave the view
 
 
@@ -158,8 +160,19 @@ def _explain(
         notes=answer.notes if answer else (),
         many=_many(view, bool(table.self_references)),
         updates=updates,
+        dimensions=tuple(_dimensions(graph, table)),
         refresh=_refresh(graph, view.name),
     )
+
+
+def _dimensions(graph: Graph, table: Table) -> Iterator[tuple[str, str]]:
+    for name in (n for n in table.input_names if graph[n].kind == "dimension" and n not in graph.forward):
+        met = [
+            f"{_general(Input(item.table, item.reference))} with a changed {' and '.join(item.own)} in "
+            f"{' and '.join(item.columns)}"
+            for item in table.keyed_by(name)
+        ]
+        yield name, f"due are parts that read {', or '.join(met)}" if met else "due are all parts"
 
 
 def _refresh(graph: Graph, name: str) -> str:

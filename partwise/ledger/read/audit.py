@@ -12,6 +12,7 @@ from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.born import stored, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.read.validity import changed_since
+from partwise.ledger.records.dimension_changes import changes_since
 from partwise.ledger.runs import due_rows, existing, repaint
 from partwise.ledger.schema import lost, part
 from partwise.ledger.write.due_painting import frozen_below
@@ -32,7 +33,7 @@ _ASKED = ("requested", "start")
 def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int, Cause]]:
     """Every due part of a view with its newest cause, from the part rows alone.
 
-    Stale: a required part changed after it was read, another version of a forward dimension began to count, or another
+    Stale: a required part changed after it was read, or rows of a dimension that it meets, another version of a forward dimension began to count, or another
     definition was used.
     Missing: never built, though everything it reads of other tables exists.
     """
@@ -47,6 +48,8 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
         for name in (*view.input_names, view.name)
     }
     said = {name: versions(r, name) for name in view.input_names if name in graph.forward}
+    whole = {item.table for item in (*view.initial, *view.inputs) if item.reference is None}
+    changes = {name: changes_since(r, view, name, -1) for name in whole}
     found: dict[int, tuple[int, Cause]] = {}
     missing = inputs_exist(view, start, EVERYTHING, LedgerParts(r)) - existing(r, view.name)
     for j in sorted({*(p for p in built if p >= floor), *missing.within(floor, FOREVER)}):
@@ -65,7 +68,7 @@ def due_by_formula(r: Reading, graph: Graph, view: Table) -> dict[int, tuple[int
             span = Range(DIMENSION_PART, DIMENSION_PART) if item.reference is None else item.reference.requires(j)
             lo = max(span.lo, start) if item.table == view.name else span.lo
             for p in range(lo, span.hi + 1):
-                seq = changed[item.table].get(p, -1)
+                seq = changed[item.table].get(p, -1) if item.reference is not None else changes[item.table].newest(j)
                 if seq > since:
                     causes.append((seq, Cause("input", item.table, Range(p, p))))
             if row is not None and item.table in said:

@@ -15,11 +15,12 @@ from partwise.ledger.database import Reading
 from partwise.ledger.read.born import stored, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.read.validity import changed_times, fed_by_times
+from partwise.ledger.records.dimension_changes import changes_since
 from partwise.ledger.runs import existing
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.parts import FOREVER, Parts, Range, Reference
 from partwise.plan.reach import EVERYTHING, first_part, inputs_exist, read_by
-from partwise.tables import DIMENSION_PART, Graph, Input, Table
+from partwise.tables import Graph, Input, Table
 
 #: part, changed_seq, as_of, self_as_of, fingerprint: by part.
 Row = tuple[int, int, int, int, str]
@@ -51,7 +52,7 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
     if built and built[0][0] == start:
         found += (
             [start]
-            if any(_stale_first(r, i, built[0]) for i in view.initial if i.table not in (view.name, *graph.timed))
+            if any(_stale_first(r, view, i, built[0]) for i in view.initial if i.table not in (view.name, *graph.timed))
             else []
         )
         later = built[1:]
@@ -66,8 +67,10 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
     return (Parts.of(*_runs(sorted(set(found)))) & looked) | (missing & looked)
 
 
-def _stale_first(r: Reading, item: Input, row: Row) -> bool:
-    lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(row[0])
+def _stale_first(r: Reading, view: Table, item: Input, row: Row) -> bool:
+    if item.reference is None:
+        return changes_since(r, view, item.table, row[2]).newest(row[0]) > row[2]
+    lo, hi = item.reference.requires(row[0])
     return any(seq > row[2] for _, seq in _changes(r, item.table, lo, hi))
 
 
@@ -95,6 +98,8 @@ def _of_other_times(
 
 
 def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:
+    if item.reference is None:
+        return _stale_by_dimension(r, view, item.table, built)
     own = item.table == view.name
     lo, hi = read_by(item, built[0][0], built[-1][0])
     changed: list[tuple[int, int]] = _changes(r, item.table, max(lo, start) if own else lo, hi)
@@ -102,9 +107,13 @@ def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: in
     newest = max((seq for _, seq in changed), default=-1)
     if newest <= min(since):
         return []  # nothing changed since any of them was computed
-    if item.reference is None:
-        return [row[0] for row, seq in zip(built, since, strict=True) if newest > seq]
     return list(_moving(item.reference, [row[0] for row in built], since, changed))
+
+
+def _stale_by_dimension(r: Reading, view: Table, dimension: str, built: Sequence[Row]) -> list[int]:
+    changes = changes_since(r, view, dimension, min(row[2] for row in built))
+    newest, by_part = changes.everywhere, changes.by_part(built[0][0], built[-1][0])
+    return [row[0] for row in built if by_part.get(row[0], newest) > row[2]]
 
 
 def _changes(r: Reading, table: str, lo: int, hi: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from partwise.ledger.database import Reading
 from partwise.ledger.read.forward_why import ReadVersion, read_versions_of
 from partwise.ledger.read.reports import state_of
 from partwise.ledger.read.snapshot import Snapshot
+from partwise.ledger.records.dimension_changes import changes_since
 from partwise.ledger.records.mixtures import Mixture, from_text, mixture_of
 from partwise.ledger.records.writers import Writer, writers
 from partwise.ledger.runs import due_rows
@@ -156,7 +157,7 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         )
         if needs
         else (),
-        computed_from=tuple(_computed_from(snapshot, table, row, needs)) if row and table.kind == "view" else (),
+        computed_from=tuple(_computed_from(snapshot, table, p, row, needs)) if row and table.kind == "view" else (),
         revisions=tuple(_listed(r, name, r.on.execute(_REVISIONS, one | {"n": most}).all())),
         failure=None
         if failed is None
@@ -181,7 +182,9 @@ def _lacks(snapshot: Snapshot, table: Table, needs: tuple[Need, ...]) -> tuple[N
     return tuple([need for need in behind if need.missing] or direct)
 
 
-def _computed_from(snapshot: Snapshot, table: Table, row: Any, needs: tuple[Need, ...]) -> Iterator[ComputedFrom]:
+def _computed_from(
+    snapshot: Snapshot, table: Table, p: int, row: Any, needs: tuple[Need, ...]
+) -> Iterator[ComputedFrom]:
     """By today's references; if the definition has changed since, the part is stale and says so."""
     for need in needs:
         seq = row.self_as_of if need.table == table.name else row.as_of
@@ -193,6 +196,8 @@ def _computed_from(snapshot: Snapshot, table: Table, row: Any, needs: tuple[Need
             read = now = {}  # newer versions count for later parts; which one this part reads is told for itself
         elif need.table in snapshot.graph.timed:
             now = read  # what has changed since concerns other times, or the part is due
+        elif table.keyed_by(need.table) and changes_since(snapshot.r, table, need.table, seq).newest(p) <= seq:
+            now = read  # no row that this part meets has changed
         stored = snapshot.r.on.execute(_VERSION, {"t": need.table, "s": seq}).scalar()
         changed = {p: number for p, number in now.items() if number != read.get(p)}
         yield ComputedFrom(need.table, need.needed, stored, read, changed)

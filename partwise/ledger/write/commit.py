@@ -18,6 +18,7 @@ from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.born import Born, borns, repinned_since, same_birth, stored, to_store, versions
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.read.validity import changed_since
+from partwise.ledger.records.dimension_changes import Met, changes_since, note_change
 from partwise.ledger.records.files import Delivery, take_in
 from partwise.ledger.records.mixtures import lift, mark, to_text
 from partwise.ledger.records.refreshes import count_rows
@@ -45,7 +46,7 @@ from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.mixing import Read
 from partwise.plan.model import Cause, parts_of_due
 from partwise.plan.reach import EVERYTHING, buildable, inputs_exist
-from partwise.tables import DIMENSION_PART, Graph, Table
+from partwise.tables import Graph, Input, Table
 
 _OLD = select(part).where(part.c.table == bindparam("t"), part.c.part.between(bindparam("a"), bindparam("b")))
 _LOST = select(lost).where(lost.c.table == bindparam("t"), lost.c.part.between(bindparam("a"), bindparam("b")))
@@ -135,6 +136,7 @@ class Entry:
     mixed: Mapping[int, tuple[Read, ...]] = field(default_factory=dict)  # inputs that were not up to date at the pin
     #: Of a dimension whose rows are valid for a time: from when to when what is valid changed; None: not known.
     times: tuple[Range, ...] | None = None
+    met: tuple[Met, ...] = ()  # of a dimension: which parts of other tables hold keys that change
     base: int | None = None  # changes were merged into what this version holds; None: contents stand by themselves
 
     def follows(self, version: int) -> bool:
@@ -153,6 +155,7 @@ class Entry:
         raw["open"] = [[p, c.rows, c.digest] for p, c in self.open.items()]
         raw["delivery"] = self.delivery.to_json() if self.delivery else None
         raw["times"] = None if self.times is None else [list(time) for time in self.times]
+        raw["met"] = [met.to_json() for met in self.met]
         raw["mixed"] = [[p, [list(read) for read in reads]] for p, reads in self.mixed.items()]
         return raw
 
@@ -165,6 +168,7 @@ class Entry:
         fields["delivery"] = Delivery.from_json(raw["delivery"]) if raw.get("delivery") else None
         fields["times"] = None if raw.get("times") is None else tuple(Range(*time) for time in raw["times"])
         fields["mixed"] = {p: tuple((t, lo, hi) for t, lo, hi in reads) for p, reads in raw.get("mixed", ())}
+        fields["met"] = tuple(Met.from_json(met) for met in raw.get("met", ()))
         return cls(**fields)
 
 
@@ -248,7 +252,8 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
         touched = changed | reborn
         arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
         count_rows(w, graph, table.name, arrived)
-    spread(w, graph, table.name, touched, skip=computed, times=entry.times)
+    met = note_change(w, table.name, entry.met) if table.kind == "dimension" and touched else {}
+    spread(w, graph, table.name, touched, skip=computed, times=entry.times, met=met)
     if began:
         look_at_readers(w, graph, table.name)
     lift(w, graph, table.name)
@@ -437,12 +442,18 @@ def _look_again(w: Writing, graph: Graph, view: Table, start: int, pin: int, par
                     paint(w, view.name, Parts.single(j), Cause("input", item.table))
                     break
                 continue
-            lo, hi = (DIMENSION_PART,) * 2 if item.reference is None else item.reference.requires(j)
-            span = {"t": item.table, "a": lo, "b": hi}
-            newest = [n for query in (_NEWEST, _NEWEST_LOST) if (n := w.on.execute(query, span).scalar()) is not None]
-            if any(n > pin for n in newest):
+            if _changed_since(w, view, item, j, pin):
                 paint(w, view.name, Parts.single(j), Cause("input", item.table))
                 break
+
+
+def _changed_since(r: Reading, view: Table, item: Input, j: int, seq: int) -> bool:
+    if item.reference is None:
+        return changes_since(r, view, item.table, seq).newest(j) > seq
+    lo, hi = item.reference.requires(j)
+    span = {"t": item.table, "a": lo, "b": hi}
+    newest = [n for query in (_NEWEST, _NEWEST_LOST) if (n := r.on.execute(query, span).scalar()) is not None]
+    return any(n > seq for n in newest)
 
 
 def _forget_before(w: Writing, store: Catalog, table: str, newest: int) -> None:

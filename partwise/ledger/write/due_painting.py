@@ -6,7 +6,8 @@ propagation stops by itself where content stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from sqlalchemy import bindparam, insert, update
 
@@ -14,6 +15,7 @@ from partwise.ledger.catalog import Settled, settled
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.read.validity import ALWAYS, fed_by_times
+from partwise.ledger.records.dimension_changes import touched as with_changed_keys
 from partwise.ledger.runs import clear, due_rows, existing, paint
 from partwise.ledger.schema import catalog, validity_change
 from partwise.parts import FOREVER, Parts, Range
@@ -33,9 +35,11 @@ def spread(
     changed: Parts,
     skip: Parts = Parts(),
     times: Collection[Range] | None = None,
+    met: Mapping[str, Parts] = MappingProxyType({}),
 ) -> None:
     """Paint what `changed` parts of `table` feed. `skip`: its own parts that read the change already. `times`: of a
-    dimension whose rows are valid for a time those of the change, where they are known."""
+    dimension whose rows are valid for a time those of the change, where they are known. `met`: of another dimension the
+    parts of other tables with changed keys (see `dimension_changes`)."""
     if not changed:
         return
     cause = Cause("input", table, Range(changed.first, changed.last))
@@ -45,7 +49,8 @@ def spread(
         if rows:
             w.on.execute(insert(validity_change), rows)
     for name in graph.consumers.get(table, ()):
-        _spread_to(w, graph, graph[name], table, changed, cause, times if table in graph.timed else None)
+        only = with_changed_keys(graph[name], table, met)
+        _spread_to(w, graph, graph[name], table, changed, cause, times if table in graph.timed else None, only)
     if table in graph.tables and graph[table].self_references:
         _spread_self(w, graph[table], changed, skip, cause)
 
@@ -58,13 +63,16 @@ def _spread_to(
     changed: Parts,
     cause: Cause,
     times: Collection[Range] | None,
+    only: Parts | None,
 ) -> None:
+    """`only`: no other parts of the view can be meant."""
     now, facts = settled(w, view.name), LedgerParts(w)
     start = now.start if now.start is not None else first_part(view, facts)
     if start is None:
         clear(w, view.name, EVERYTHING)  # an input that has just appeared may rule out where it would have begun
         return
     touched = fed(view, start, table, changed) if times is None else fed_by_times(graph, view, start, table, times)
+    touched = touched if only is None else touched & only
     if now.start is None:
         _repaint_unsettled(w, view, start, touched, cause)
         return
@@ -72,7 +80,9 @@ def _spread_to(
     frozen = existing(w, view.name, start, floor - 1) & touched
     if view.rolling:
         frozen = Parts()  # what a rolling table no longer shows is missed by nobody
-    elif now.floor is not None and touched and touched.last < FOREVER:  # late rows, not another dimension
+    elif (
+        now.floor is not None and touched and touched.last < FOREVER and only is None
+    ):  # late rows, not another dimension
         frozen |= touched.within(start, now.floor - 1)
     if frozen:
         w.on.execute(_FROZEN, {"t": view.name, "n": frozen.count})

@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, delete, select, update
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Writing
 from partwise.ledger.read.born import borns, to_store
+from partwise.ledger.records.dimension_changes import note_change
 from partwise.ledger.schema import catalog, lost, part, repin
 from partwise.ledger.write.due_painting import spread
 from partwise.parts import FOREVER, Parts
@@ -40,6 +41,7 @@ def turn(w: Writing, old: Graph, new: Graph, restarted: Collection[str]) -> None
             w.on.execute(_SINCE, {"t": name, "s": None})
             for query in _CHANGED:
                 w.on.execute(query, {"t": name, "s": w.seq})
+            note_change(w, name)
             spread(w, new, name, Parts.single(DIMENSION_PART))
     for name in new.order:
         if name in new.bearing and name not in old.bearing:
