@@ -98,6 +98,11 @@ class Table:
         return _MARK.sub("", self.name.rpartition("__")[2])
 
     @property
+    def of_sample(self) -> bool:
+        """Whether it belongs to a sample and follows the inputs: it should not wait for its view."""
+        return self.helper_of is not None and self.name.endswith(("__sizes", "__sample"))
+
+    @property
     def self_references(self) -> tuple[Reference, ...]:
         return tuple(i.reference for i in self.inputs if i.table == self.name and i.reference is not None)
 
@@ -158,7 +163,7 @@ class Graph:
         done: dict[str, None] = {}
         path: list[str] = []
         # A loop with its own stack: a chain of thousands of views must not hit the recursion limit.
-        for root in sorted(self.tables, key=lambda name: not self._is_sample(self.tables[name])):
+        for root in sorted(self.tables, key=lambda name: not self.tables[name].of_sample):
             stack = [(root, iter(self.tables[root].input_names))] if root not in done else []
             path[:] = [root] if stack else []
             while stack:
@@ -174,10 +179,6 @@ class Graph:
                     stack.append((step, iter(self.tables[step].input_names)))
                     path.append(step)
         return tuple(done)
-
-    def _is_sample(self, table: Table) -> bool:
-        """Whether it belongs to a sample that follows the inputs: it should not wait for its view."""
-        return table.helper_of is not None and table.name.endswith(("__sizes", "__sample"))
 
     @cached_property
     def rank(self) -> Mapping[str, int]:

@@ -89,6 +89,10 @@ class Looking:
     def _compared(self, states: PartStates, graph: Graph, facts: LedgerFacts) -> PartStates:
         if not states.dirty:
             return states
+        begins, own = facts.start(self.view), facts.start(self.sampled.sample)
+        if graph[self.sampled.sample].self_references and begins != own:
+            message = f"the sample of {self.view} does not begin where {self.view} begins, so its sums are others"
+            raise Refused("sample-behind", message, "refresh the view")
         return with_stand_ins(states, graph, facts, self.view, self.sampled, self.rule)
 
 

@@ -44,14 +44,19 @@ def xxhash64(*values: str | None) -> int:
 
 class Engine:
     def __init__(self, folder: Path, definitions: str) -> None:
+        self.folder = folder
         (folder / "view_defs").mkdir(parents=True, exist_ok=True)
-        (folder / "view_defs/all.yaml").write_text(definitions)
         (folder / "partwise.yaml").touch()
         self.workspace = open_workspace(str(folder), {})
         self.warehouse = self.workspace.warehouse
         self.ledger: Ledger = self.workspace.open_ledger(time.time())
-        self.workspace.take_over(self.ledger, self.workspace.load(), time.time())
+        self.define(definitions)
+
+    def define(self, definitions: str) -> None:
+        (self.folder / "view_defs/all.yaml").write_text(definitions)
         self.program = self.workspace.load()
+        assert self.program.ok, self.program.problems
+        self.workspace.take_over(self.ledger, self.program, time.time())
 
     def close(self) -> None:
         self.ledger.database.close()
@@ -130,7 +135,7 @@ class Engine:
 
             text = splice(statement.text, rows_of, found=statement.found)
             (written,) = transpile(text, read="spark", write="duckdb")
-            hashed = _hashes(written)
+            hashed = hashes(written)
             found = on.execute(hashed)
             self._types = [str(d[1]) for d in on.execute(f"DESCRIBE {hashed}").fetchall()]
             found = on.execute(hashed)
@@ -172,7 +177,7 @@ def _content(rows: pa.Table) -> Content:
     return Content(rows.num_rows, f"{rows.num_rows}:{hashlib.sha256(text.encode()).hexdigest()[:32]}")
 
 
-def _hashes(text: str) -> str:
+def hashes(text: str) -> str:
     """XXHASH64(a, b) as a function of one list."""
     out, at = [], 0
     while (found := text.upper().find("XXHASH64(", at)) >= 0:

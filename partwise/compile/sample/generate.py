@@ -5,23 +5,24 @@ V__sample   the view's own query, of keys that are sampled or exact
 V__was      the published rows of the sampled keys
 
 V__sample reads what the view reads, so it is due when the view is, and it does not wait for the view's policy. The
-condition stands on top of the query: it is right by construction, and Spark takes it down to the inputs.
+condition stands on top of the query, so it is right by construction; `restrict` repeats it where tables are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from partwise.compile.program import Alternative, CompiledView, Runnable, Sampled
 from partwise.compile.relations import Relation
 from partwise.compile.sample.hashing import can_hash, hash_sql, threshold
-from partwise.compile.sample.sizes import SizesQuery, sizes_query
+from partwise.compile.sample.restrict import KEY, PLACE, OwnKeyLost, own_rows, restricted
+from partwise.compile.sample.sizes import NotMeasured, SizesQuery, sizes_query
 from partwise.definitions.definitions import Definition, Sample, Statement, View
 from partwise.definitions.yaml.places import Placed
 from partwise.spelling import did_you_mean
 from partwise.sql.canonical import canonical_of
-from partwise.sql.references import analyse
+from partwise.sql.references import analyse, splice
 from partwise.sql.text import quoted
 from partwise.sql.types.names import INTEGERS
 
@@ -44,6 +45,7 @@ class _Made:
     sample: str
     was: str
     sizes: str | None
+    first: str | None = None  # the sample of INITIALIZE
 
 
 def basis(view: CompiledView) -> Runnable:
@@ -52,19 +54,12 @@ def basis(view: CompiledView) -> Runnable:
     if way is None or any(not helper.beside for helper in way.helpers):
         what = "a pattern" if view.usual is not None and view.usual.strategy == "pattern" else "this query"
         raise NotSampled(f"{view.name} cannot be sampled: {what} is not computed from its inputs alone", _REMOVE)
-    if _reads_itself(way.table):
-        message = f"{view.name} cannot be sampled: its parts are computed from its own earlier parts"
-        raise NotSampled(message, _REMOVE)
     if way.table.sketches:
         raise NotSampled(f"{view.name} cannot be sampled: its aggregates are approximate already", _REMOVE)
     return way.table
 
 
 _REMOVE = "remove sample:"
-
-
-def _reads_itself(table: Runnable) -> bool:
-    return table.initialize is not None or table.name.lower() in table.inputs
 
 
 def with_sample(view: CompiledView, relation: Relation, tables: Mapping[str, Definition]) -> CompiledView:
@@ -84,7 +79,8 @@ def with_sample(view: CompiledView, relation: Relation, tables: Mapping[str, Def
         replace(
             table,
             name=name,
-            update=_statement(text, table),
+            update=_statement(text, table.update),
+            initialize=_first(made.first, table) if name == made.sampled.sample else None,
             description=about[name],
             optional=() if name == made.sampled.was else table.optional,
             fast_update=None,
@@ -103,11 +99,15 @@ def with_sample(view: CompiledView, relation: Relation, tables: Mapping[str, Def
     return replace(view, alternatives=ways, own=own, sampled=made.sampled)
 
 
-def _statement(text: str, table: Runnable) -> Statement:
-    here = table.update.placed.at(0)
-    analysis = analyse(text, "j")
+def _statement(text: str, of: Statement) -> Statement:
+    here = of.placed.at(0)
+    analysis = analyse(text, of.index)
     placed = Placed(text, here.file, ((0, here.line, here.column),), generated=True)
-    return Statement(text, "j", analysis.found, placed, canonical_of(text, analysis))
+    return Statement(text, of.index, analysis.found, placed, canonical_of(text, analysis))
+
+
+def _first(text: str | None, table: Runnable) -> Statement | None:
+    return None if text is None or table.initialize is None else _statement(text, table.initialize)
 
 
 def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Made:
@@ -119,17 +119,36 @@ def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Mad
     key = _key(name, rule, relation, types)
     listed = _listed(rule, key, "key_0")
     sizes = _sizes(name, rule, table, tree.names, types, key, listed)
-    own = hash_sql([(f"v.{quoted(c)}", kind) for c, kind in key])
     limit = threshold(rule.ratio)
-    exact = _listed(rule, key, f"v.{quoted(key[0][0])}") or "FALSE"
-    update, joined = table.update.text.rstrip(), ""
+    texts = [f"v.{quoted(c)}" for c, _ in key]
+    own = hash_sql(list(zip(texts, (kind for _, kind in key), strict=True)))
+    exact = _listed(rule, key, texts[0]) or "FALSE"
+    largest, joined = None, ""
     if rule.keep:
-        on = " AND ".join(f"v.{quoted(c)} <=> x.key_{n}" for n, (c, _) in enumerate(key))
-        keys = ", ".join(["place", *(f"key_{n}" for n in range(len(key)))])
-        joined = f"\nLEFT JOIN (SELECT {keys} FROM {name}__sizes[j] WHERE place <= {rule.keep}) x ON {on}"
-        exact = f"({exact} OR x.place IS NOT NULL)" if rule.exact else "(x.place IS NOT NULL)"
-    condition = f"{own} <= {limit}" + ("" if exact == "FALSE" else f" OR {exact}")
-    sample = f"SELECT v.*, {own} AS {HASH}, {exact} AS {EXACT} FROM (\n{update}\n) v{joined}\nWHERE {condition}"
+        shown = ", ".join([f"place AS {PLACE}", *(f"key_{n} AS {KEY}{n}" for n in range(len(key)))])
+        largest = f"SELECT {shown} FROM {name}__sizes[j] WHERE place <= {rule.keep}"
+        joined = f"\nLEFT JOIN ({largest}) x ON " + " AND ".join(f"{t} <=> x.{KEY}{n}" for n, t in enumerate(texts))
+        exact = f"({exact} OR x.{PLACE} IS NOT NULL)" if rule.exact else f"(x.{PLACE} IS NOT NULL)"
+
+    def condition(texts: Sequence[str], joined: str) -> str:
+        hashed = hash_sql(list(zip(texts, (kind for _, kind in key), strict=True)))
+        ways = [f"{hashed} <= {limit}", _listed(rule, key, texts[0]), f"{joined}.{PLACE} IS NOT NULL" if joined else None]
+        return " OR ".join(way for way in ways if way)
+
+    def sample_of(text: str) -> str:
+        shown = f"SELECT v.*, {own} AS {HASH}, {exact} AS {EXACT} FROM (\n{text.rstrip()}\n) v{joined}"
+        return f"{shown}\nWHERE {condition(texts, 'x' if joined else '')}"
+
+    try:
+        update = restricted(table.update, name, tree, relation.carried, [c for c, _ in key], largest, condition)
+    except OwnKeyLost:
+        what = ", ".join(c for c, _ in key)
+        message = f"{name} cannot be sampled by {what}: it reads its own earlier parts by something else"
+        raise NotSampled(message, "sample by the column by which it reads them, or remove sample:", "key") from None
+    sample = sample_of(update)
+    first = None
+    if table.initialize is not None:
+        first = sample_of(_own_parts(table.initialize, name, tree.names))
     columns = hash_sql([(quoted(c), kind) for c, kind in key])
     was = f"SELECT *, {columns} AS {HASH} FROM {name}[j] WHERE {columns} <= {limit}"
     sampled = Sampled(
@@ -145,7 +164,17 @@ def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Mad
         summed=() if sizes is None else sizes.summed,
         row_key=tuple(relation.key or ()),
     )
-    return _Made(sampled, sample, was, None if sizes is None else sizes.text)
+    return _Made(sampled, sample, was, None if sizes is None else sizes.text, first)
+
+
+def _own_parts(statement: Statement, name: str, columns: Sequence[str]) -> str:
+    """INITIALIZE over the sample's own parts, should it read any."""
+    return splice(
+        statement.text,
+        lambda found: own_rows(found, name, columns) if found.table.lower() == name.lower() else found.written,
+        statement.index,
+        statement.found,
+    )
 
 
 def _sizes(
@@ -158,9 +187,18 @@ def _sizes(
     listed: str | None,
 ) -> SizesQuery | None:
     by = rule.outliers
+    if table.name.lower() in table.inputs:
+        if rule.keep:
+            message = f"the largest keys of {name} cannot be kept: its parts add up earlier ones, of other largest keys"
+            raise NotSampled(message, "list keys instead: sample: {exact: [...]}", "outliers")
+        return None  # what a key holds is not known before all parts are computed
     if by is not None:
         by = next((n for n in names if n.lower() == by.lower()), by)
-    found = sizes_query(table.update.text, names, types, [c for c, _ in key], by, rule.keep, listed)
+    try:
+        found = sizes_query(table.update.text, names, types, [c for c, _ in key], by, rule.keep, listed)
+    except NotMeasured:
+        message = f"the largest keys of {name} by {by} cannot be found: {by} is computed of more than one aggregate"
+        raise NotSampled(message, "name a column that is summed, counted, or read", "outliers") from None
     if found is None and rule.keep:
         message = f"the largest keys of {name} cannot be found: its query is not one SELECT whose list has the key"
         raise NotSampled(message, "remove outliers:, or write the query as SELECT key, ... FROM ...", "outliers")

@@ -25,6 +25,10 @@ _SETS = frozenset(["UNION", "EXCEPT", "INTERSECT", "MINUS"])
 _AGGREGATES = frozenset(["SUM", "MIN", "MAX", "AVG", "MEAN", "COUNT"])
 
 
+class NotMeasured(Exception):
+    """A column of the view that is neither an aggregate of what a key has nor a column of the inputs."""
+
+
 @dataclass(frozen=True)
 class SizesQuery:
     """`sized` are the columns of the view of which there is a bound, `summed` those that are no counts."""
@@ -45,7 +49,7 @@ def sizes_query(
 ) -> SizesQuery | None:
     """None where the text is not one SELECT that shows the key. `listed` is a condition on keys that are exact anyway.
 
-    `outliers` is a column of the view or of what it reads. Raises KeyError if it is neither summed nor readable.
+    `outliers` is a column of the view or of what it reads. Raises NotMeasured.
     """
     found = _select(text)
     if found is None:
@@ -65,7 +69,10 @@ def sizes_query(
         if name not in key and (argument := _argument(body, types.get(name), grouped, made_here)) is not None
     }
     if outliers is not None and outliers not in measured:
-        measured[outliers] = quoted(outliers)
+        body = bodies.get(outliers)
+        if body is not None and not _is_column(body):
+            raise NotMeasured(outliers)
+        measured[outliers] = quoted(outliers) if body is None else body.text
     columns = [f"{bodies[name].text} AS key_{n}" for n, name in enumerate(key)]
     columns += [f"{argument} AS value_{n}" for n, argument in enumerate(measured.values())]
     keys = ", ".join(f"key_{n}" for n in range(len(key)))
@@ -125,6 +132,11 @@ def _body(item: Piece, name: str) -> Piece:
     if len(tokens) > 1 and tokens[-1].word and not tokens[-1].dotted and plain(tokens[-1].text) == plain(name):
         return item.cut(item.offset, tokens[-1].start)
     return item
+
+
+def _is_column(piece: Piece) -> bool:
+    """`amount` or `o.amount`."""
+    return all(t.word or t.text == "." for t in piece.tokens)
 
 
 def _uses(piece: Piece, names: set[str]) -> bool:

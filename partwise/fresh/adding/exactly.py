@@ -66,6 +66,8 @@ def compute(
 
     The inputs are views of the connection; `spelled` gives their names.
     """
+    if table.initialize is not None or table.name.lower() in table.inputs:
+        raise NotAlike("its parts are computed from its own earlier parts")
     if table.update.found.names_part or len(sampled.key) != 1 or dirty.count > MOST_PARTS:
         raise NotAlike("too much, or too much about parts")
     ((key, kind),) = sampled.key

@@ -46,6 +46,8 @@ class PartsToCome(LedgerParts):
         if table.helper_of is None:
             return
         start = super().start(table.name)
+        if start is None and table.of_sample and table.self_references:
+            start = super().start(table.helper_of)
         start = start if start is not None else first_part(table, self)
         if start is not None:
             self._coming[table.name] = (start, buildable(table, start, EVERYTHING, Parts(), self))

@@ -20,6 +20,7 @@ from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.runs import due_rows, existing
 from partwise.ledger.schema import backfill, part, revision, step
 from partwise.ledger.write.define import move_start, request
+from partwise.ledger.write.sample_starts import follow_start
 from partwise.parts import Parts, Range, range_text
 from partwise.plan.model import parts_of_due
 from partwise.tables import Graph
@@ -115,6 +116,7 @@ def mark(w: Writing, graph: Graph, asked: Asked) -> None:
     """Let starts move and ask for the parts; also to see, in a transaction that is rolled back, what would follow."""
     for name in (n for n in graph.order if n in asked.starts):
         move_start(w, graph, name, asked.starts[name])
+        follow_start(w, graph, name)
     for name, parts in asked.requested.items():
         request(w, graph, name, parts)
 

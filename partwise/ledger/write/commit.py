@@ -41,6 +41,7 @@ from partwise.ledger.schema import (
 from partwise.ledger.write.define import begin_anew
 from partwise.ledger.write.due_painting import frozen_below, look_at_readers, spread
 from partwise.ledger.write.rebuilding import become_whole, found_again, lost_parts, rebuilt_since
+from partwise.ledger.write.sample_starts import follow_start
 from partwise.ledger.write.start_moves import move_on
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.mixing import Read
@@ -238,6 +239,8 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
                 clear(w, table.name, created & Parts.of(*((row.lo, row.hi) for row in inputs)))
                 overtaken = [*overtaken, *created]
             _look_again(w, graph, table, entry.start, pin, overtaken)
+        if began and table.helper_of is None:
+            follow_start(w, graph, table.name)
         if w.on.execute(_FINGERPRINT, {"t": table.name}).scalar() != entry.fingerprint:
             paint(w, table.name, computed, Cause("definition"))
         mark(w, table.name, computed, entry.mixed, pin)

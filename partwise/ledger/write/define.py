@@ -149,7 +149,9 @@ def _serves_parts(w: Writing, facts: PartsToCome, helper: Table) -> bool:
     """A new helper of a view that has parts begins where they need it, in whatever order what it reads is built."""
     if not any(existing(w, view) for view in helper.serves) or settled(w, helper.name).start is not None:
         return False
-    w.on.execute(_SET.values(start=facts.start(helper.name)), {"t": helper.name})
+    # A sample of a view that reads its own past begins where the view began, or it has other sums.
+    same = helper.of_sample and helper.self_references
+    w.on.execute(_SET.values(start=facts.start(helper.helper_of if same else helper.name)), {"t": helper.name})
     return True
 
 
