@@ -94,12 +94,11 @@ def answer_fresh(
             raise Stop(_sentences(why.message, why.hint), WRONG_USE) from None
         except (duckdb.Error, StorageError) as why:
             raise Stop(str(why)) from None
-        length = program.views[found.view].written.part if found.view in program.views else 1
     tell_sequence(at, *([found.note] if found.note else []))
     if json:
-        as_json(fresh_json(found, length, at.seq, at.at))
+        as_json(fresh_json(found, at.seq, at.at))
     else:
-        show_fresh(found, length, moment_text(at.at, where.settings.timezone))
+        show_fresh(found, moment_text(at.at, where.settings.timezone))
 
 
 def _sentences(*texts: str) -> str:

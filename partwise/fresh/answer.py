@@ -69,7 +69,7 @@ class SelectedRows:
 
 @dataclass(frozen=True)
 class FreshAnswer:
-    """`note`: why the answer is not as of now, if it is not."""
+    """`note`: why the answer is not as of now, if it is not. `length`: of the view's parts."""
 
     view: str
     rows: tuple[FreshRow, ...]
@@ -80,6 +80,7 @@ class FreshAnswer:
     unseen: Unseen | None = None
     checked: Coverage | None = None
     note: str = ""
+    length: int = 1
     selected: SelectedRows | None = None
 
     @property

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from partwise.compile.program import CompiledView, Sampled
+from partwise.fresh.adding.compared import Compared
 from partwise.fresh.adding.totals import Adding
 from partwise.fresh.asked.question import FreshQuestion, ask
 from partwise.fresh.asked.refused import Refused
@@ -101,7 +102,7 @@ def _answer(
 ) -> FreshAnswer:
     states = looked.states.within(Parts.single(part))
     with connected(ledger, warehouse, view.name, sampled, states, looked.seq) as connection:
-        adding = Adding(connection, question, sampled, states, view.written.part)
+        adding = Adding(Compared(connection, question, sampled, states, view.written.part))
         return Deciding(question, sampled, states, view.written.part).answer(adding.all())
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from partwise.compile.program import CompiledView, Program, Sampled
 from partwise.compile.sample.generate import basis
 from partwise.compile.sample.hashing import hash_of, threshold
+from partwise.fresh.adding.compared import Compared
 from partwise.fresh.adding.exactly import COMPUTED, NotAlike, compute
 from partwise.fresh.adding.rows import ComparedRows, exact_rows
 from partwise.fresh.adding.totals import Adding, names_of
 from partwise.fresh.answer import FreshAnswer, FreshCell, FreshRow
-from partwise.fresh.asked.question import FreshQuestion, ask, view_of
+from partwise.fresh.asked.question import FreshQuestion, ask, views_of
 from partwise.fresh.asked.refused import Refused
 from partwise.fresh.deciding import Deciding
 from partwise.fresh.look import Looked, Looking
@@ -56,16 +57,17 @@ def fresh(
     program: Program, ledger: Ledger, warehouse: str, sql: str, registered: Registered, wanted: FreshRequest
 ) -> tuple[FreshAnswer, Moment]:
     """Raises Refused, and what DuckDB says of the query."""
-    view, sampled = _sampled(program, view_of(sql))
-    if wanted.ratio is not None and wanted.ratio > sampled.ratio:
-        message = (
-            f"the sample of {view.name} has {sampled.ratio:.4g} of its keys, and --ratio {wanted.ratio:.4g} is more"
-        )
-        raise Refused("ratio", message, f"add `ratio: {100 * wanted.ratio:.4g} %` to its sample:, or leave --ratio out")
+    names = views_of(sql)
+    if len(names) > 1:
+        from partwise.fresh.read_joined import fresh_joined
+
+        return fresh_joined(program, ledger, warehouse, sql, registered, wanted)
+    view, sampled = sampled_view(program, names[0])
+    refuse_ratio(view, sampled, wanted)
     question = ask(sql, sampled.key)
     rule = view.written.sample
     assert rule is not None
-    looked = _look(Looking(view.name, sampled, rule, question, view.written.part), ledger, wanted)
+    looked = look(Looking(view.name, sampled, rule, question, view.written.part), ledger, wanted)
     states, seq = looked.states, looked.seq
     known = states.dirty and question.keys is not None
     inputs = [_spelled(program, name) for name in basis(view).inputs] if known else []
@@ -75,23 +77,32 @@ def fresh(
         )
         if not states.dirty:
             whole = f"SELECT * FROM {_quoted(view.name)}"
-            found = exact_rows(connection, deciding, whole) if question.rows else _exact(connection, deciding, whole)
+            found = exact_rows(connection, deciding, whole) if question.rows else exact(connection, deciding, whole)
         elif question.keys is not None:
             if unknown := _unknown(connection, question.keys, sampled, states):
                 _compute(connection, program, view, sampled, states, question.keys, unknown)
             rows = _of_known_keys(connection, view.name, COMPUTED if unknown else sampled.sample, states)
-            found = exact_rows(connection, deciding, rows) if question.rows else _exact(connection, deciding, rows)
+            found = exact_rows(connection, deciding, rows) if question.rows else exact(connection, deciding, rows)
         elif question.rows is not None:
             found = ComparedRows(connection, deciding, question.rows).answer()
         else:
-            adding = Adding(connection, question, sampled, states, view.written.part, wanted.ratio)
-            found = deciding.answer(adding.all())
+            compared = Compared(connection, question, sampled, states, view.written.part, wanted.ratio)
+            found = deciding.answer(Adding(compared).all())
         with ledger.database.reading() as r:
             checked = coverage(r, view.name, sampled.sample)
-        return replace(found, note=looked.note, checked=checked), at
+        return replace(found, note=looked.note, checked=checked, length=view.written.part), at
 
 
-def _look(looking: Looking, ledger: Ledger, wanted: FreshRequest) -> Looked:
+def refuse_ratio(view: CompiledView, sampled: Sampled, wanted: FreshRequest) -> None:
+    """If more keys are wanted than the sample has."""
+    if wanted.ratio is not None and wanted.ratio > sampled.ratio:
+        message = (
+            f"the sample of {view.name} has {sampled.ratio:.4g} of its keys, and --ratio {wanted.ratio:.4g} is more"
+        )
+        raise Refused("ratio", message, f"add `ratio: {100 * wanted.ratio:.4g} %` to its sample:, or leave --ratio out")
+
+
+def look(looking: Looking, ledger: Ledger, wanted: FreshRequest) -> Looked:
     while True:
         try:
             found = looking.at(ledger, wanted.seq, wanted.moment)
@@ -104,7 +115,7 @@ def _look(looking: Looking, ledger: Ledger, wanted: FreshRequest) -> Looked:
         time.sleep(_PAUSE)
 
 
-def _sampled(program: Program, name: str) -> tuple[CompiledView, Sampled]:
+def sampled_view(program: Program, name: str) -> tuple[CompiledView, Sampled]:
     view = next((v for n, v in program.views.items() if n.lower() == name.lower()), None)
     if view is None:
         known = ", ".join(n for n, v in program.views.items() if v.sampled is not None) or "none"
@@ -124,13 +135,18 @@ def connected(
     inputs: Sequence[str] = (),
 ) -> DuckDBPyConnection:
     """`inputs` are read as well, as far as they have content."""
-    names = [*(names_of(sampled, view) if states.dirty else [view])]
+    return connected_to(ledger, warehouse, names_of(sampled, view) if states.dirty else [view], seq, inputs)
+
+
+def connected_to(
+    ledger: Ledger, warehouse: str, names: Sequence[str], seq: int, inputs: Sequence[str] = ()
+) -> DuckDBPyConnection:
     found = readable(ledger.database, {*names, *inputs}, {*names, *inputs}, seq)
     if absent := [name for name in names if name not in found]:
         raise Refused("not-built", f"{' and '.join(absent)} has no parts yet", "`partwise run` builds them")
     if any(at.rebuilding for at in found.values()):
         raise Refused(
-            "rebuilding", f"{view} is being built again, and read as it was before", "wait until that is done"
+            "rebuilding", f"{names[0]} is being built again, and read as it was before", "wait until that is done"
         )
     pins = {
         name: PinnedTable(table_path(warehouse, name, at.version.generation), at.version.version, parts=at.parts)
@@ -206,7 +222,7 @@ def _of_known_keys(connection: DuckDBPyConnection, view: str, fresh: str, states
     )
 
 
-def _exact(connection: DuckDBPyConnection, deciding: Deciding, rows: str) -> FreshAnswer:
+def exact(connection: DuckDBPyConnection, deciding: Deciding, rows: str) -> FreshAnswer:
     question = deciding.question
     found = _run(connection, question, rows)
     published = found

@@ -94,7 +94,7 @@ def test_a_sample_is_a_filter_of_the_view_row_by_row() -> None:
         found = compiled(text)
         if found is None:
             continue
-        view, helpers, ratio = found
+        _, helpers, ratio = found
         sampled += 1
         tables = Tables(data)
         exact: set[Any] = set()
@@ -104,7 +104,9 @@ def test_a_sample_is_a_filter_of_the_view_row_by_row() -> None:
             exact = {r[0] for r in tables.on.execute("SELECT key_0 FROM x__sizes WHERE place <= 2").fetchall()} | {1}
             largest += 1
         sample = helpers["x__sample"].update.text
-        filtered += len(find(sample).tables) > len(find(text).tables) or "WHERE xxhash64('partwise', CASE WHEN `" in sample
+        filtered += (
+            len(find(sample).tables) > len(find(text).tables) or "WHERE xxhash64('partwise', CASE WHEN `" in sample
+        )
         limit = threshold(ratio)
         at = [d[0] for d in described(tables, text)].index("k")
         wanted: Counter[tuple[Any, ...]] = Counter()
@@ -121,4 +123,3 @@ def test_a_sample_is_a_filter_of_the_view_row_by_row() -> None:
 def described(tables: Tables, text: str) -> list[tuple[Any, ...]]:
     (written,) = transpile(splice(text, tables.meant), read="spark", write="duckdb")
     return tables.on.execute(f"DESCRIBE {written.replace('TRY_CAST(', 'CAST(')}").fetchall()
-

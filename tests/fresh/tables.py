@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from partwise.compile.program import Sampled
 from partwise.compile.sample.hashing import hash_of, threshold
+from partwise.fresh.adding.compared import Compared
 from partwise.fresh.adding.rows import ComparedRows
 from partwise.fresh.adding.totals import Adding
 from partwise.fresh.answer import FreshAnswer
@@ -40,11 +41,12 @@ class World:
     sized: bool = True
     stand_ins: int = 1
     used: float | None = None
+    name: str = "v"
 
     @property
     def sampled(self) -> Sampled:
         return Sampled(
-            "v__sample", "v__was", "v__sizes" if self.sized else None, (("customer", "string"),), self.ratio, self.keep,
+            f"{self.name}__sample", f"{self.name}__was", f"{self.name}__sizes" if self.sized else None, (("customer", "string"),), self.ratio, self.keep,
             self.listed, self.unique, ("x",) if self.sized else (), row_key=("customer",) if self.unique else (),
         )  # fmt: skip
 
@@ -90,27 +92,31 @@ class World:
     def connection(self) -> duckdb.DuckDBPyConnection:
         on = duckdb.connect(":memory:")
         on.execute("SET TimeZone = 'UTC'")
-        on.execute(f"CREATE TABLE v ({COLUMNS})")
-        on.execute(f"CREATE TABLE v__was ({COLUMNS}, sample_hash BIGINT)")
-        on.execute(f"CREATE TABLE truth ({COLUMNS})")
-        on.execute(f"CREATE TABLE v__sample ({COLUMNS}, sample_hash BIGINT, sample_exact BOOLEAN)")
+        self.fill(on)
+        return on
+
+    def fill(self, on: duckdb.DuckDBPyConnection) -> None:
+        v, truth = self.name, "truth" if self.name == "v" else f"truth_{self.name}"
+        on.execute(f"CREATE TABLE {v} ({COLUMNS})")
+        on.execute(f"CREATE TABLE {v}__was ({COLUMNS}, sample_hash BIGINT)")
+        on.execute(f"CREATE TABLE {truth} ({COLUMNS})")
+        on.execute(f"CREATE TABLE {v}__sample ({COLUMNS}, sample_hash BIGINT, sample_exact BOOLEAN)")
         on.execute(
-            "CREATE TABLE v__sizes (place INT, key_0 VARCHAR, rows BIGINT, size_x DECIMAL(38,6), least_x DOUBLE, part BIGINT)"
+            f"CREATE TABLE {v}__sizes (place INT, key_0 VARCHAR, rows BIGINT, size_x DECIMAL(38,6), least_x DOUBLE, part BIGINT)"
         )
         for p, rows in self.published.items():
-            _insert(on, "v", p, rows)
+            _insert(on, v, p, rows)
             was = [row for row in rows if self.is_sampled(row[0])]
-            _insert(on, "v__was", p, was, self.hashes(was))
+            _insert(on, f"{v}__was", p, was, self.hashes(was))
         for p, rows in self.fresh.items():
             exact, sizes = self.sizes(p)
-            _insert(on, "truth", p, rows)
+            _insert(on, truth, p, rows)
             for flag in (True, False):
                 chosen = [r for r in rows if (r[0] in exact) == flag and (flag or self.is_sampled(r[0]))]
-                _insert(on, "v__sample", p, chosen, self.hashes(chosen), flag)
+                _insert(on, f"{v}__sample", p, chosen, self.hashes(chosen), flag)
             if sizes:
                 shown = ", ".join(f"({a}, {_literal(k)}, {n}, {s!r}, {low!r}, {p})" for a, k, n, s, low, p in sizes)
-                on.execute(f"INSERT INTO v__sizes VALUES {shown}")
-        return on
+                on.execute(f"INSERT INTO {v}__sizes VALUES {shown}")
 
     def answer(self, sql: str, confidence: float = 0.95, within: float | None = None) -> FreshAnswer:
         question = ask(sql, self.sampled.key)
@@ -118,7 +124,7 @@ class World:
             if question.rows is not None:
                 deciding = Deciding(question, self.sampled, self.states, HOUR, confidence, within, self.used)
                 return ComparedRows(on, deciding, question.rows).answer()
-            added = Adding(on, question, self.sampled, self.states, HOUR, self.used).all()
+            added = Adding(Compared(on, question, self.sampled, self.states, HOUR, self.used)).all()
             deciding = Deciding(question, self.sampled, self.states, HOUR, confidence, within, self.used)
             return deciding.answer(added)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwise.fresh.asked.question import ask, view_of
+from partwise.fresh.asked.question import ask, views_of
 from partwise.fresh.asked.refused import Refused
 
 KEY = [("customer", "string")]
@@ -92,4 +92,4 @@ def test_groups_by_name_number_and_alias_are_the_same() -> None:
         found = ask(f"SELECT region AS r, SUM(x) AS s FROM v GROUP BY {group} ORDER BY 1 DESC", KEY)
         assert found.groups == (("r", "region"),)
         assert found.order == ((0, True),)
-    assert view_of("SELECT SUM(x) FROM Revenue r") == "Revenue"
+    assert views_of("SELECT SUM(x) FROM Revenue r") == ["Revenue"]

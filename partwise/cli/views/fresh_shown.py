@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _WIDE = 24  # characters of a plot
 
 
-def fresh_json(found: FreshAnswer, length: int, seq: int, at: float) -> dict[str, Any]:
-    states = found.states
+def fresh_json(found: FreshAnswer, seq: int, at: float) -> dict[str, Any]:
+    states, length = found.states, found.length
     sampled, exact, differing = found.keys
     return {
         "view": found.view,
@@ -112,7 +112,7 @@ def _parts(parts: Parts, length: int) -> list[str]:
     return [part_text(p, length) for p in parts]
 
 
-def show_fresh(found: FreshAnswer, length: int, when: str) -> None:
+def show_fresh(found: FreshAnswer, when: str) -> None:
     """Value ± half of the interval, what is published, and where both lie in a small plot."""
     if (selected := found.selected) is not None:
         table([*selected.columns, "fresh"], [[*map(_text, row), "yes" if ok else "no"] for row, ok in selected.rows])
@@ -133,11 +133,11 @@ def show_fresh(found: FreshAnswer, length: int, when: str) -> None:
     for each in found.refused:
         group = ", ".join(f"{name} {_text(value)}" for name, value in each.group.items())
         print(f"{group + ': ' if group else ''}{each.message}.\n  {each.hint[0].upper() + each.hint[1:]}.")
-    print(_summary(found, length, when))
+    print(_summary(found, when))
 
 
-def _summary(found: FreshAnswer, length: int, when: str) -> str:
-    states = found.states
+def _summary(found: FreshAnswer, when: str) -> str:
+    states, length = found.states, found.length
     if not states.dirty:
         said = f"Exact: nothing of {states.clean.count:,} parts is stale. Fresh as of {when}."
     else:

@@ -132,7 +132,11 @@ def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Mad
 
     def condition(texts: Sequence[str], joined: str) -> str:
         hashed = hash_sql(list(zip(texts, (kind for _, kind in key), strict=True)))
-        ways = [f"{hashed} <= {limit}", _listed(rule, key, texts[0]), f"{joined}.{PLACE} IS NOT NULL" if joined else None]
+        ways = [
+            f"{hashed} <= {limit}",
+            _listed(rule, key, texts[0]),
+            f"{joined}.{PLACE} IS NOT NULL" if joined else None,
+        ]
         return " OR ".join(way for way in ways if way)
 
     def sample_of(text: str) -> str:

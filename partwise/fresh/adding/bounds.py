@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -24,11 +24,13 @@ class Sizes:
     """Of keys that are not exact, in one part: most rows, and by column the largest sum of absolute values.
 
     `positive`: columns of which no value is negative, neither among the fresh rows nor among the published ones.
+    `products`: the same of two columns of joined views, one of each.
     """
 
     rows: float
     columns: Mapping[str, float]
     positive: frozenset[str] = frozenset()
+    products: Mapping[frozenset[str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,12 @@ def _bound(e: exp.Expression, sizes: Sizes) -> _Bound | None:
 
 
 def _scaled(e: exp.Expression, sizes: Sizes) -> _Bound | None:
-    """A product with a number, or a quotient by one. A product of columns has no bound that is worth having."""
+    """A product with a number, or a quotient by one. A product of columns of one row has no bound that is worth having; of
+    joined rows it has one."""
     left, right = e.this.unnest(), e.expression.unnest()
+    if isinstance(e, exp.Mul) and isinstance(left, exp.Column) and isinstance(right, exp.Column):
+        names = frozenset([left.name.lower(), right.name.lower()])
+        return _Bound(sizes.products[names], names <= sizes.positive) if names in sizes.products else None
     factor, of = (right, left) if _is_number(right) else (left, right)
     if not _is_number(factor) or (isinstance(e, exp.Div) and factor is not right) or float(factor.name) == 0:
         return None

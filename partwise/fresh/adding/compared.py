@@ -10,7 +10,7 @@ not stand-ins. Each of several stand-ins counts by its share: `__w`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from partwise.compile.program import Sampled
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class Compared:
-    """`ratio`: of the keys that are used, at most that of the sample, because samples are nested."""
+    """`ratio`: of the keys that are used, at most that of the sample, because samples are nested. `at` is how the names of
+    its tables begin, `measured` are columns that are added up, if not those of the question."""
 
     def __init__(
         self,
@@ -36,22 +37,31 @@ class Compared:
         states: PartStates,
         length: int,
         ratio: float | None = None,
+        at: str = "__",
+        measured: Collection[str] | None = None,
     ) -> None:
+        self.at = at
+        self.measured = frozenset(
+            (name for row in question.measured for name in columns_in(row)) if measured is None else measured
+        )
         self.on, self.question, self.sampled, self.states, self.length = connection, question, sampled, states, length
         self.ratio = sampled.ratio if ratio is None else ratio
         self.limit = threshold(self.ratio)
         columns = [str(row[0]) for row in connection.execute(f"DESCRIBE {quoted(question.view)}").fetchall()]
         self.own = [c for c in columns if c.lower() not in ("part", "part_timestamp")]
         self.key = [quoted(c) for c, _ in sampled.key]
-        self.on.execute("CREATE TEMP TABLE __dirty (part BIGINT, stamp TIMESTAMPTZ)")
-        self.on.execute("CREATE TEMP TABLE __sources (part BIGINT, source BIGINT, stamp TIMESTAMPTZ, __w DOUBLE)")
+        self.on.execute(f"CREATE TEMP TABLE {self.at}dirty (part BIGINT, stamp TIMESTAMPTZ)")
+        self.on.execute(
+            f"CREATE TEMP TABLE {self.at}sources (part BIGINT, source BIGINT, stamp TIMESTAMPTZ, __w DOUBLE)"
+        )
         for p in states.dirty:
             stamp = p * length
-            self.on.execute("INSERT INTO __dirty VALUES (?, to_timestamp(?))", [p, stamp])
+            self.on.execute(f"INSERT INTO {self.at}dirty VALUES (?, to_timestamp(?))", [p, stamp])
             sources = (p,) if p in states.stale else states.stand_ins.get(p, ())
             for source in sources:
                 self.on.execute(
-                    "INSERT INTO __sources VALUES (?, ?, to_timestamp(?), ?)", [p, source, stamp, 1 / len(sources)]
+                    f"INSERT INTO {self.at}sources VALUES (?, ?, to_timestamp(?), ?)",
+                    [p, source, stamp, 1 / len(sources)],
                 )
 
     def make(self) -> dict[int, Sizes]:
@@ -66,7 +76,7 @@ class Compared:
     @property
     def published(self) -> str:
         there = in_parts(self.states.clean | self.states.stale)
-        return f"SELECT {self._own('v')}, 1e0 AS __w FROM {quoted(self.question.view)} v WHERE {there}"
+        return f"SELECT {self.own_columns('v')}, 1e0 AS __w FROM {quoted(self.question.view)} v WHERE {there}"
 
     def chosen(self, rows: str, items: list[str]) -> str:
         """Groups and these items of each row that the condition lets pass."""
@@ -79,13 +89,13 @@ class Compared:
         if not self.question.by_part:
             return {}
         texts = ", ".join(self.question.groups[n][1] for n in self.question.by_part)
-        rows = "SELECT part, stamp AS part_timestamp, part AS __part FROM __dirty"
+        rows = f"SELECT part, stamp AS part_timestamp, part AS __part FROM {self.at}dirty"
         found = self.on.execute(f"SELECT __part, {texts} FROM ({rows}) AS {quoted(self.question.alias)}")
         return {int(row[0]): tuple(row[1:]) for row in found.fetchall()}
 
     # -- who is exact, and what is compared with what
 
-    def _own(self, of: str) -> str:
+    def own_columns(self, of: str) -> str:
         return ", ".join([*(f"{of}.{quoted(c)}" for c in self.own), f"{of}.part", f"{of}.part_timestamp"])
 
     def _listed(self, column: str) -> str:
@@ -97,12 +107,12 @@ class Compared:
         if self.sampled.keep:
             text = (
                 f"SELECT z.part, {keys} FROM {quoted(self.sampled.sizes or '')} z "
-                f"WHERE place <= {self.sampled.keep} AND part IN (SELECT part FROM __dirty)"
+                f"WHERE place <= {self.sampled.keep} AND part IN (SELECT part FROM {self.at}dirty)"
             )
         else:
             nothing = ", ".join(f"NULL AS key_{n}" for n in range(len(self.key)))
             text = f"SELECT CAST(NULL AS BIGINT) AS part, {nothing} WHERE FALSE"
-        self.on.execute(f"CREATE TEMP TABLE __exact AS {text}")
+        self.on.execute(f"CREATE TEMP TABLE {self.at}exact AS {text}")
 
     def _same_key(self, left: str, right: str) -> str:
         """Where `right` has its keys by number."""
@@ -113,18 +123,18 @@ class Compared:
         own = ", ".join(f"v.{quoted(c)}" for c in self.own)
         exact = f"{self._listed('v.' + self.key[0])} OR x.part IS NOT NULL"
         for name, table, more in (
-            ("__old", self.question.view, ""),
-            ("__old_sampled", self.sampled.was, f" WHERE v.{HASH} <= {self.limit}"),
+            (f"{self.at}old", self.question.view, ""),
+            (f"{self.at}old_sampled", self.sampled.was, f" WHERE v.{HASH} <= {self.limit}"),
         ):
             self.on.execute(
                 f"CREATE TEMP TABLE {name} AS SELECT {own}, d.part, d.stamp AS part_timestamp, d.source AS __source, "
-                f"d.__w, ({exact}) AS {EXACT} FROM {quoted(table)} v JOIN __sources d ON v.part = d.source "
-                f"LEFT JOIN __exact x ON x.part = d.part AND {self._same_key('v', 'x')}{more}"
+                f"d.__w, ({exact}) AS {EXACT} FROM {quoted(table)} v JOIN {self.at}sources d ON v.part = d.source "
+                f"LEFT JOIN {self.at}exact x ON x.part = d.part AND {self._same_key('v', 'x')}{more}"
             )
 
     def _sizes(self, part: int) -> Sizes:
         """Of the keys that are not exact. Without sizes only the rows of a unique key are known."""
-        columns = self._measured()
+        columns = self.sized
         if self.sampled.sizes is None:
             return Sizes(1.0 if self.sampled.unique else float("inf"), {})
         shown = ", ".join(["rows", *(f"{quoted('size_' + c)}, {quoted('least_' + c)}" for c in columns)])
@@ -140,7 +150,7 @@ class Compared:
             c.lower(): column_bound(None if s is None else float(s), float(row[0])) for c, (s, _) in pairs.items()
         }
         old = ", ".join(f"MIN(CAST({quoted(c)} AS DOUBLE))" for c in columns)
-        least = self.on.execute(f"SELECT {old} FROM __old WHERE part = {part}").fetchone() if columns else ()
+        least = self.on.execute(f"SELECT {old} FROM {self.at}old WHERE part = {part}").fetchone() if columns else ()
         positive = frozenset(
             c.lower()
             for (c, (_, fresh)), was in zip(pairs.items(), least or (), strict=True)
@@ -148,17 +158,17 @@ class Compared:
         )
         return Sizes(rows, bounds, positive)
 
-    def _measured(self) -> list[str]:
+    @property
+    def sized(self) -> list[str]:
         """Columns of the view that the question adds up and that have sizes."""
-        wanted = {name for row in self.question.measured for name in columns_in(row)}
         own = {c.lower() for c in self.own}
-        return [c for c in self.sampled.sized if c.lower() in wanted & own]
+        return [c for c in self.sampled.sized if c.lower() in self.measured & own]
 
     def _without_clipped(self, sizes: Mapping[int, Sizes]) -> None:
         """No key that is not exact can hold more than its part's sizes say: who did so when it was published, or does so
         in a stand-in, is compared with nothing. That is known without the sample, so it favours nobody."""
         keys = ", ".join(f"{k} AS key_{n}" for n, k in enumerate(self.key))
-        text = f"SELECT CAST(NULL AS BIGINT) AS part, CAST(NULL AS BIGINT) AS __source, {keys} FROM __old WHERE FALSE"
+        text = f"SELECT CAST(NULL AS BIGINT) AS part, CAST(NULL AS BIGINT) AS __source, {keys} FROM {self.at}old WHERE FALSE"
         for part, size in sizes.items():
             over = [f"COUNT(*) > {size.rows!r}"] if size.rows != float("inf") else []
             over += [
@@ -169,30 +179,28 @@ class Compared:
             if over:
                 by = ", ".join(self.key)
                 text += (
-                    f" UNION ALL SELECT part, __source, {keys} FROM __old WHERE part = {part} AND NOT {EXACT} "
+                    f" UNION ALL SELECT part, __source, {keys} FROM {self.at}old WHERE part = {part} AND NOT {EXACT} "
                     f"GROUP BY part, __source, {by} HAVING {' OR '.join(over)}"
                 )
-        self.on.execute(f"CREATE TEMP TABLE __clipped AS {text}")
-        for name, old in (("__kept", "__old"), ("__kept_sampled", "__old_sampled")):
+        self.on.execute(f"CREATE TEMP TABLE {self.at}clipped AS {text}")
+        for name, old in ((f"{self.at}kept", f"{self.at}old"), (f"{self.at}kept_sampled", f"{self.at}old_sampled")):
             self.on.execute(
-                f"CREATE TEMP VIEW {name} AS SELECT v.* FROM {old} v ANTI JOIN __clipped c ON NOT v.{EXACT} "
+                f"CREATE TEMP VIEW {name} AS SELECT v.* FROM {old} v ANTI JOIN {self.at}clipped c ON NOT v.{EXACT} "
                 f"AND v.part = c.part AND v.__source = c.__source AND {self._same_key('v', 'c')}"
             )
 
     def _views(self) -> None:
-        view, sample, own = quoted(self.question.view), quoted(self.sampled.sample), self._own("v")
+        view, sample, own = quoted(self.question.view), quoted(self.sampled.sample), self.own_columns("v")
         clean = f"SELECT {own}, 1e0 AS __w FROM {view} v WHERE {in_parts(self.states.clean)}"
-        fresh = (
-            f"FROM {sample} v WHERE v.part IN (SELECT part FROM __dirty) AND (v.{EXACT} OR v.{HASH} <= {self.limit})"
-        )
-        self.on.execute(f"CREATE TEMP VIEW __clean AS {clean}")
-        self.on.execute(f"CREATE TEMP VIEW __base AS {clean} UNION ALL SELECT {own}, v.__w FROM __kept v")
-        self.on.execute(f"CREATE TEMP VIEW __known AS {clean} UNION ALL SELECT {own}, 1e0 {fresh}")
+        fresh = f"FROM {sample} v WHERE v.part IN (SELECT part FROM {self.at}dirty) AND (v.{EXACT} OR v.{HASH} <= {self.limit})"
+        self.on.execute(f"CREATE TEMP VIEW {self.at}clean AS {clean}")
+        self.on.execute(f"CREATE TEMP VIEW {self.at}base AS {clean} UNION ALL SELECT {own}, v.__w FROM {self.at}kept v")
+        self.on.execute(f"CREATE TEMP VIEW {self.at}known AS {clean} UNION ALL SELECT {own}, 1e0 {fresh}")
         signed = f"{own}, v.{EXACT}"
         self.on.execute(
-            f"CREATE TEMP TABLE __rows AS SELECT 1 AS __sign, 1e0 AS __w, {signed} {fresh} "
-            f"UNION ALL SELECT -1, v.__w, {signed} FROM __kept v WHERE {EXACT} "
-            f"UNION ALL SELECT -1, v.__w, {signed} FROM __kept_sampled v WHERE NOT {EXACT}"
+            f"CREATE TEMP TABLE {self.at}rows AS SELECT 1 AS __sign, 1e0 AS __w, {signed} {fresh} "
+            f"UNION ALL SELECT -1, v.__w, {signed} FROM {self.at}kept v WHERE {EXACT} "
+            f"UNION ALL SELECT -1, v.__w, {signed} FROM {self.at}kept_sampled v WHERE NOT {EXACT}"
         )
 
 

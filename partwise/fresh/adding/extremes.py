@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.fresh.adding.compared import Compared
+from partwise.fresh.adding.joined import JoinedCompared
 from partwise.fresh.asked.results import ExtremeOf
 
 
@@ -23,7 +24,7 @@ class ExtremeAt:
 
 
 class Extremes:
-    def __init__(self, compared: Compared, at: int, of: ExtremeOf) -> None:
+    def __init__(self, compared: Compared | JoinedCompared, at: int, of: ExtremeOf) -> None:
         value = f"CASE WHEN {of.only} THEN {of.value} END" if of.only else of.value
         groups = [f"__g{n}" for n in range(len(compared.question.groups))]
         call = "MAX" if of.largest else "MIN"

@@ -16,6 +16,7 @@ from typing import Any
 from partwise.compile.sample.generate import EXACT
 from partwise.estimate.interval import FEWEST, MARGIN, NoEstimate, student
 from partwise.fresh.adding.compared import Compared
+from partwise.fresh.adding.joined import JoinedCompared
 from partwise.fresh.asked.results import QuantileOf
 
 _NIL = 1e-9
@@ -32,7 +33,7 @@ class QuantileAt:
 class Quantiles:
     """Of one result: counts at every value, by group."""
 
-    def __init__(self, compared: Compared, at: int, of: QuantileOf) -> None:
+    def __init__(self, compared: Compared | JoinedCompared, at: int, of: QuantileOf) -> None:
         self.on, self.ratio, self.share, self.table = compared.on, compared.ratio, of.share, f"__quantile{at}"
         self.groups = [f"__g{n}" for n in range(len(compared.question.groups))]
         value = f"CAST({of.value} AS DOUBLE)"

@@ -12,10 +12,10 @@ from partwise.estimate.formula import used
 from partwise.fresh.adding.bounds import Sizes
 from partwise.fresh.adding.compared import Compared, in_parts, quoted
 from partwise.fresh.adding.extremes import Extremes
+from partwise.fresh.adding.joined import JoinedCompared
 from partwise.fresh.adding.quantiles import Quantiles
 from partwise.fresh.asked.question import FreshQuestion
 from partwise.fresh.asked.results import ExtremeOf, QuantileOf
-from partwise.fresh.states import PartStates
 from partwise.parts import Parts
 
 if TYPE_CHECKING:
@@ -63,17 +63,8 @@ class Added:
 
 
 class Adding:
-    def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        question: FreshQuestion,
-        sampled: Sampled,
-        states: PartStates,
-        length: int,
-        ratio: float | None = None,
-    ) -> None:
-        self.on, self.question, self.sampled = connection, question, sampled
-        self.compared = Compared(connection, question, sampled, states, length, ratio)
+    def __init__(self, compared: Compared | JoinedCompared) -> None:
+        self.on, self.question, self.compared = compared.on, compared.question, compared
 
     def all(self) -> Added:
         sizes = self.compared.make()

@@ -57,15 +57,27 @@ class FreshQuestion:
         return rows + [result.row for _, result in self.results if isinstance(result, ExtremeOf)]
 
 
-def view_of(sql: str) -> str:
-    """The name of the view that a query is about. Raises Refused."""
-    return _table(_select(sql)).name
+def views_of(sql: str) -> list[str]:
+    """The names of the views that a query is about: one, or two that are joined. Raises Refused."""
+    select = select_of(sql)
+    joined = [join.this for join in select.args.get("joins") or ()]
+    if not joined:
+        return [_table(select).name]
+    if len(joined) > 1 or not isinstance(joined[0], exp.Table):
+        raise not_answerable("a join of more than two views", "")
+    return [_table(select).name, joined[0].name]
 
 
 def ask(sql: str, key: Sequence[tuple[str, str]]) -> FreshQuestion:
-    """`key` are the sampled columns of the view with their types. Raises Refused."""
-    select = _select(sql)
+    """Of one view. `key` are its sampled columns with their types. Raises Refused."""
+    select = select_of(sql)
     table = _table(select)
+    if select.args.get("joins"):
+        raise not_answerable("a join", "only one sampled view can be read")
+    return question_of(select, table.name, table.alias_or_name, key)
+
+
+def question_of(select: exp.Select, view: str, alias: str, key: Sequence[tuple[str, str]]) -> FreshQuestion:
     groups = _groups(select)
     made = TotalsOf()
     results: list[tuple[str, Result]] = []
@@ -91,8 +103,8 @@ def ask(sql: str, key: Sequence[tuple[str, str]]) -> FreshQuestion:
     )
     conjuncts = [c.unnest() for c in conjuncts]
     return FreshQuestion(
-        view=table.name,
-        alias=table.alias_or_name,
+        view=view,
+        alias=alias,
         groups=tuple(shown),
         results=tuple(results),
         written=tuple(written),
@@ -120,7 +132,7 @@ def _rows(select: exp.Select) -> RowsAsked:
     )
 
 
-def _select(sql: str) -> exp.Select:
+def select_of(sql: str) -> exp.Select:
     try:
         statements = [s for s in parse(sql, read="duckdb") if s is not None]
     except SqlglotError as why:
@@ -131,8 +143,6 @@ def _select(sql: str) -> exp.Select:
     for clause, name in _CLAUSES.items():
         if select.args.get(clause):
             raise not_answerable(name, "the rows that count may not be in it")
-    if select.args.get("joins"):
-        raise not_answerable("a join", "only one sampled view can be read")
     for kind, name in ((exp.Subquery, "a sub-query"), (exp.Window, "a window function"), (exp.Select, "a sub-query")):
         if any(found is not select for found in select.find_all(kind)):
             raise not_answerable(name, "it may need rows that are not in it")
@@ -195,6 +205,10 @@ def _order(select: exp.Select, shown: list[tuple[str, str]]) -> tuple[tuple[int,
             raise not_answerable("ORDER BY an estimate", "its order is as uncertain as its values")
         found.append((at, bool(item.args.get("desc"))))
     return tuple(found)
+
+
+def columns_of_views(row: exp.Expression) -> set[str]:
+    return {c.name.lower() for c in row.find_all(exp.Column)}
 
 
 def _is_about_parts(condition: exp.Expr) -> bool:
