@@ -12,13 +12,14 @@ from partwise.compile.program import CompiledView, Program, Sampled
 from partwise.compile.sample.generate import basis
 from partwise.compile.sample.hashing import hash_of, threshold
 from partwise.fresh.adding.compared import Compared
-from partwise.fresh.adding.exactly import COMPUTED, NotAlike, compute
+from partwise.fresh.adding.exactly import COMPUTED, NotAlike, among, compute
 from partwise.fresh.adding.rows import ComparedRows, exact_rows
 from partwise.fresh.adding.totals import Adding, names_of
 from partwise.fresh.answer import FreshAnswer, FreshCell, FreshRow
 from partwise.fresh.asked.question import FreshQuestion, ask, views_of
 from partwise.fresh.asked.refused import Refused
 from partwise.fresh.deciding import Deciding
+from partwise.fresh.few_keys import changed_keys, may_be_few
 from partwise.fresh.look import Looked, Looking
 from partwise.fresh.states import PartStates, SampleBehind
 from partwise.ledger.ledger import Ledger
@@ -69,7 +70,7 @@ def fresh(
     assert rule is not None
     looked = look(Looking(view.name, sampled, rule, question, view.written.part), ledger, wanted)
     states, seq = looked.states, looked.seq
-    known = states.dirty and question.keys is not None
+    known = states.dirty and (question.keys is not None or may_be_few(sampled, states))
     inputs = [_spelled(program, name) for name in basis(view).inputs] if known else []
     with registered(seq) as at, connected(ledger, warehouse, view.name, sampled, states, seq, inputs) as connection:
         deciding = Deciding(
@@ -83,6 +84,10 @@ def fresh(
                 _compute(connection, program, view, sampled, states, question.keys, unknown)
             rows = _of_known_keys(connection, view.name, COMPUTED if unknown else sampled.sample, states)
             found = exact_rows(connection, deciding, rows) if question.rows else exact(connection, deciding, rows)
+        elif (some := _few(connection, ledger, warehouse, program, view, sampled, states, seq)) is not None:
+            rows = _with_few(connection, view.name, sampled, states, some)
+            found = exact_rows(connection, deciding, rows) if question.rows else exact(connection, deciding, rows)
+            found = replace(found, keys=(0, len(some), len(some)))
         elif question.rows is not None:
             found = ComparedRows(connection, deciding, question.rows).answer()
         else:
@@ -185,15 +190,8 @@ def _compute(
     """These keys exactly, by the view's own query. Raises Refused where that is not possible for sure."""
     import duckdb
 
-    table = basis(view)
     try:
-        forward = [name for name in program.graph().upstream([view.name]) if program.graph()[name].forward]
-        if forward:
-            raise NotAlike(f"{forward[0]} has a version for each part")
-        timed = [name for name in program.graph().upstream([view.name]) if program.graph()[name].timed]
-        if timed:
-            raise NotAlike(f"rows of {timed[0]} are valid for a time")
-        compute(connection, table, sampled, view.name, states.dirty, keys, lambda name: _spelled(program, name.lower()))
+        _computed(connection, program, view, sampled, states, keys)
     except (NotAlike, duckdb.Error) as why:
         name = sampled.key[0][0]
         message = (
@@ -201,6 +199,63 @@ def _compute(
         )
         hint = f"add it to sample: {{exact: [{unknown}]}}, or refresh the view"
         raise Refused("key-not-sampled", message, hint) from None
+
+
+def _computed(
+    connection: DuckDBPyConnection,
+    program: Program,
+    view: CompiledView,
+    sampled: Sampled,
+    states: PartStates,
+    keys: Sequence[str | None],
+) -> None:
+    """Raises NotAlike."""
+    graph = program.graph()
+    if forward := [name for name in graph.upstream([view.name]) if graph[name].forward]:
+        raise NotAlike(f"{forward[0]} has a version for each part")
+    if timed := [name for name in graph.upstream([view.name]) if graph[name].timed]:
+        raise NotAlike(f"rows of {timed[0]} are valid for a time")
+    compute(
+        connection, basis(view), sampled, view.name, states.dirty, keys, lambda name: _spelled(program, name.lower())
+    )
+
+
+def _few(
+    connection: DuckDBPyConnection,
+    ledger: Ledger,
+    warehouse: str,
+    program: Program,
+    view: CompiledView,
+    sampled: Sampled,
+    states: PartStates,
+    seq: int,
+) -> frozenset[str | None] | None:
+    """All keys that may differ, with their fresh rows in a table, if they are few and can be computed for sure."""
+    import duckdb
+
+    try:
+        keys = changed_keys(connection, ledger, warehouse, program, view, sampled, states, seq)
+        if keys:
+            _computed(connection, program, view, sampled, states, sorted(keys, key=lambda k: (k is None, k)))
+    except (NotAlike, duckdb.Error):
+        return None
+    return keys
+
+
+def _with_few(
+    connection: DuckDBPyConnection, view: str, sampled: Sampled, states: PartStates, keys: frozenset[str | None]
+) -> str:
+    """Published rows, but of these keys those that were computed."""
+    names = [str(row[0]) for row in connection.execute(f"DESCRIBE {_quoted(view)}").fetchall()]
+    columns = ", ".join(map(_quoted, names))
+    there = f"SELECT {columns} FROM {_quoted(view)} WHERE {_among(states.clean | states.stale)}"
+    if not keys:
+        return there
+    ((key, kind),) = sampled.key
+    changed = f"{_among(states.stale)} AND {among(key, kind, list(keys))}"
+    return (
+        f"{there} AND NOT ({changed}) UNION ALL SELECT {columns} FROM {_quoted(COMPUTED)} WHERE {_among(states.stale)}"
+    )
 
 
 def _first_line(why: Exception) -> str:

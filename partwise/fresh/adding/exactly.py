@@ -59,7 +59,7 @@ def compute(
     sampled: Sampled,
     view: str,
     dirty: Parts,
-    keys: Sequence[str],
+    keys: Sequence[str | None],
     spelled: Callable[[str], str],
 ) -> None:
     """Makes a table with the rows of these keys in these parts, as the view would have them. Raises NotAlike.
@@ -83,23 +83,23 @@ def compute(
             _restrict(connection, names[n], found, part, spelled)
         shown = f"SELECT {all_columns} FROM ({text}) v"
         probes = connection.execute(
-            f"SELECT DISTINCT CAST({quoted(key)} AS VARCHAR) FROM {quoted(sampled.sample)} "
-            f"WHERE part = {part} AND {quoted(key)} IS NOT NULL ORDER BY 1 LIMIT {COMPARED}"
+            f"SELECT DISTINCT CAST({quoted(key)} AS VARCHAR), {among(key, kind, keys)} AS wanted FROM "
+            f"{quoted(sampled.sample)} WHERE part = {part} ORDER BY wanted DESC, 1 LIMIT {COMPARED}"
         ).fetchall()
-        probed = [str(row[0]) for row in probes]
+        probed = [None if row[0] is None else str(row[0]) for row in probes]
         if not probed:
             raise NotAlike("there is nothing to compare with")
         names_of = ", ".join(quoted(c) for c, _ in own)
-        here = connection.execute(f"{shown} WHERE {_among(key, kind, probed)}").fetchall()
+        here = connection.execute(f"{shown} WHERE {among(key, kind, probed)}").fetchall()
         there = connection.execute(
-            f"SELECT {names_of} FROM {quoted(sampled.sample)} WHERE part = {part} AND {_among(key, kind, probed)}"
+            f"SELECT {names_of} FROM {quoted(sampled.sample)} WHERE part = {part} AND {among(key, kind, probed)}"
         ).fetchall()
         if not _same(here, there):
             raise NotAlike("it gives other rows than the sample has")
         stamp = f"(SELECT stamp FROM (SELECT to_timestamp({part} * {table.part}) AS stamp))"
         connection.execute(
             f"INSERT INTO {COMPUTED} BY NAME SELECT {part} AS part, {stamp} AS part_timestamp, * FROM ({shown}) "
-            f"WHERE {_among(key, kind, keys)}"
+            f"WHERE {among(key, kind, keys)}"
         )
 
 
@@ -117,9 +117,12 @@ def _restrict(
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {shown} FROM {table}{where}")
 
 
-def _among(key: str, kind: str, keys: Sequence[str]) -> str:
-    values = [k if kind != "string" else "'" + k.replace("'", "''") + "'" for k in keys]
-    return f"{quoted(key)} IN ({', '.join(values)})"
+def among(key: str, kind: str, keys: Sequence[str | None]) -> str:
+    """Never NULL."""
+    texts = ["'" + k.replace("'", "''") + "'" for k in keys if k is not None]
+    values = texts if kind == "string" else [f"CAST({text} AS {kind})" for text in texts]
+    listed = f"{quoted(key)} IN ({', '.join(values)})" if values else "FALSE"
+    return f"(COALESCE({listed}, FALSE) OR {quoted(key)} IS NULL)" if None in keys else f"COALESCE({listed}, FALSE)"
 
 
 def _same(here: list[tuple[Any, ...]], there: list[tuple[Any, ...]]) -> bool:

@@ -72,9 +72,7 @@ def ask_joined(sql: str, views: tuple[Joinable, Joinable]) -> JoinedQuestion:
     return JoinedQuestion(asked, (sides[0], sides[1]), same_part)
 
 
-def _side(
-    asked: FreshQuestion, n: int, view: str, conditions: Sequence[exp.Expression], same_part: bool
-) -> FreshQuestion:
+def _side(asked: FreshQuestion, n: int, view: str, conditions: Sequence[exp.Expr], same_part: bool) -> FreshQuestion:
     """What chooses parts of one side."""
     own = {column_of(n, c) for c in PART_COLUMNS}
     if same_part:
@@ -125,7 +123,7 @@ def _tables(select: exp.Select) -> list[exp.Table]:
     return [t for t in tables if isinstance(t, exp.Table)]
 
 
-def _conditions(select: exp.Select, names: _Names) -> list[exp.Expression]:
+def _conditions(select: exp.Select, names: _Names) -> list[exp.Expr]:
     """Of ON and USING, with columns as they are called in the virtual view."""
     join = select.args["joins"][0]
     found = [_renamed(c, names) for c in _conjuncts(join.args.get("on"))]
@@ -134,7 +132,7 @@ def _conditions(select: exp.Select, names: _Names) -> list[exp.Expression]:
     return found
 
 
-def _conjuncts(where: exp.Expression | None) -> list[exp.Expression]:
+def _conjuncts(where: exp.Expr | None) -> list[exp.Expr]:
     if where is None:
         return []
     body = where.this if isinstance(where, exp.Where) else where
@@ -157,10 +155,10 @@ def _rename(select: exp.Select, names: _Names) -> None:
             select.set(clause, _renamed(node, names, outputs if clause != "where" else frozenset()))
 
 
-def _renamed(node: exp.Expression, names: _Names, kept: frozenset[str] = frozenset()) -> exp.Expression:
+def _renamed(node: exp.Expr, names: _Names, kept: frozenset[str] = frozenset()) -> exp.Expr:
     """`kept`: names of results, which may stand for themselves."""
 
-    def rename(found: exp.Expression) -> exp.Expression:
+    def rename(found: exp.Expr) -> exp.Expr:
         if not isinstance(found, exp.Column) or (not found.table and found.name.lower() in kept):
             return found
         side = names.side_of(found)
@@ -176,7 +174,7 @@ def _column(side: int, name: str) -> exp.Column:
     return exp.column(exp.to_identifier(column_of(side, name), quoted=True))
 
 
-def _same_key(views: tuple[Joinable, Joinable], conditions: Sequence[exp.Expression]) -> None:
+def _same_key(views: tuple[Joinable, Joinable], conditions: Sequence[exp.Expr]) -> None:
     one, other = views
     pairs = list(zip(one.key, other.key, strict=False))
     whole = len(one.key) == len(other.key) and all(_equal(conditions, a, b) for (a, _), (b, _) in pairs)
@@ -193,7 +191,7 @@ def _kind(name: str) -> str:
     return "integer" if name in ("tinyint", "smallint", "int", "bigint") else name
 
 
-def _equal(conditions: Sequence[exp.Expression], one: str, other: str) -> bool:
+def _equal(conditions: Sequence[exp.Expr], one: str, other: str) -> bool:
     wanted = {column_of(0, one), column_of(1, other)}
     return any(
         isinstance(c, exp.EQ)
