@@ -58,7 +58,7 @@ class Quantiles:
             f"SELECT {by}v, SUM(c) OVER w AS c, SUM(q) OVER w AS q, SUM(f) OVER w AS f, "
             f"{p} * SUM(c) OVER ({partition}) AS wanted FROM "
             f"(SELECT {by}v, SUM(c) AS c, SUM(q) AS q, SUM(f) AS f FROM events GROUP BY {by}v) "
-            f"WINDOW w AS ({partition}ORDER BY v)"
+            f"WINDOW w AS ({partition}ORDER BY v) ORDER BY {by}v"  # a group is found without a scan
         )
 
     def at(self, group: tuple[Any, ...], rows: float, confidence: float) -> QuantileAt | NoEstimate:
