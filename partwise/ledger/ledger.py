@@ -30,6 +30,7 @@ from partwise.ledger.write import leases, rebuilding
 from partwise.ledger.write.commit import FAILURE_DROP, Entry, Recorded, known_version, record
 from partwise.ledger.write.leases import Lease
 from partwise.ledger.write.repin import repin
+from partwise.ledger.write.sample_starts import follow_start
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.model import Plan
 from partwise.plan.planner import look_around, make_plan
@@ -128,7 +129,9 @@ class Ledger:
 
     def move_start(self, table: str, start: int, now: float) -> None:
         with self.database.writing(now) as w:
-            definitions.move_start(w, self._catalog.graph(w), table, start)
+            graph = self._catalog.graph(w)
+            definitions.move_start(w, graph, table, start)
+            follow_start(w, graph, table)
 
     # -- a step -----------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from tests.simulation.graphs import changed_model, random_model
 from tests.simulation.keyed import look_up, with_keyed
 from tests.simulation.policies import note_released, with_policies
 from tests.simulation.rolling import with_rolling
+from tests.simulation.samples import check_samples, with_samples, without_samples
 from tests.simulation.world import KEYS, Conflict, Model, Storage, Value, compute, content, merged, required, with_key
 
 LEASE = 20.0
@@ -70,6 +71,7 @@ class History:
     policies: int | None = None  # the seed of random refresh policies
     published: bool = False  # their readers do not wait
     released: set[tuple[str, int]] = field(default_factory=set)  # by a policy that fired
+    samples: int | None = None  # the seed of which views have samples
     rolling: int | None = None  # the seed of which views keep only their newest part
     forward: int | None = None  # the seed of forward dimensions
     keyed: int | None = None  # the seed of views that meet a dimension by keys
@@ -396,7 +398,7 @@ class History:
             elif action < 0.54 + self.changing:
                 if self.forward is not None and self.rng.random() < 0.3:
                     self.turned = not self.turned
-                self.model = self.ruled(changed_model(self.rng, self.model))
+                self.model = self.ruled(changed_model(self.rng, without_samples(self.model)))
                 self.models.append(self.model)
                 self.ledger.define(self.model.graph, self.now)
                 note_turned(self)
@@ -418,7 +420,9 @@ class History:
             model = with_keyed(model, self.keyed)
         if self.policies is not None:
             model = with_policies(model, self.policies, self.published)
-        return model if self.rolling is None else with_rolling(model, self.rolling)
+        if self.rolling is not None:
+            model = with_rolling(model, self.rolling)
+        return model if self.samples is None else with_samples(model, self.samples)
 
     def request(self) -> None:
         """Ask for some parts of a view, built or not, as a backfill does."""
@@ -526,6 +530,8 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
         model = with_policies(model, policies, bool(options.get("published")))  # type: ignore[arg-type]
     if (rolling := options.get("rolling")) is not None:
         model = with_rolling(model, rolling)  # type: ignore[arg-type]
+    if (samples := options.get("samples")) is not None:
+        model = with_samples(model, samples)  # type: ignore[arg-type]
     history = History(rng, model, in_memory(), rules=rules or Rules(), models=[model], **options)  # type: ignore[arg-type]
     history.ledger.define(model.graph, history.now)
     note_turned(history)
@@ -534,11 +540,13 @@ def new_history(seed: int, rules: Rules | None = None, **options: object) -> His
 
 def run_history(seed: int, rules: Rules | None = None, swap: bool = True, rebuilding: bool = False) -> History:
     """One whole history with all its checks. Every third has failing checks, every fourth retention, and in
-    every tenth definitions change often; every seventh has refresh policies, every sixth rolling tables, every sixth a dimension that is joined by keys."""
+    every tenth definitions change often; every seventh has refresh policies, every sixth rolling tables, every sixth a
+    dimension that is joined by keys, every fifth of the others samples."""
     often = 0.05 if seed % 10 == 5 else 0.005
     options: dict[str, object] = {"policies": seed, "published": seed % 14 == 6} if seed % 7 == 6 else {}
     options |= {"rolling": seed} if seed % 6 == 1 else {}
     options |= {"keyed": seed} if seed % 6 == 3 else {}
+    options |= {"samples": seed} if seed % 5 == 3 and seed % 6 != 3 else {}
     history = new_history(
         seed, rules, failing=0.0 if seed % 3 else 0.1, retention=seed % 4 == 3, changing=often, **options
     )
@@ -558,4 +566,6 @@ def to_its_end(history: History) -> History:
             return history
     history.settle()
     check_end(history)
+    if history.samples is not None and not history.retention:
+        check_samples(history)
     return history

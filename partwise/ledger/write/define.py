@@ -248,8 +248,9 @@ def request(w: Writing, graph: Graph, table: str, parts: Parts) -> Parts:
     return asked
 
 
-def move_start(w: Writing, graph: Graph, table: str, start: int) -> None:
-    """Let a view begin earlier: what follows its old first part is looked at again."""
+def move_start(w: Writing, graph: Graph, table: str, start: int, same_query: bool = False) -> None:
+    """Let a view begin earlier: what follows its old first part is looked at again. `same_query`: the first part is
+    computed as any other, and reads no earlier one."""
     view, now = graph[table], settled(w, table)
     if now.start is None or start >= now.start:
         raise ValueError(f"{table} starts at {now.start}; its start can only be moved to an earlier part")
@@ -257,5 +258,6 @@ def move_start(w: Writing, graph: Graph, table: str, start: int) -> None:
     built = existing(w, table)
     already = parts_of_due(due_rows(w, table))
     paint(w, table, inputs_exist(view, start, EVERYTHING, LedgerParts(w)) - built - already, Cause("start"))
-    paint(w, table, built & Parts.single(now.start), Cause("start"))  # it was INITIALIZE, it becomes UPDATE
+    if not same_query:
+        paint(w, table, built & Parts.single(now.start), Cause("start"))  # it was INITIALIZE, it becomes UPDATE
     look_at_readers(w, graph, table)

@@ -22,4 +22,4 @@ def follow_start(w: Writing, graph: Graph, view: str) -> None:
         if helper.self_references and own != start:
             begin_at(w, graph, name, start)
         elif own is not None and own > start:
-            move_start(w, graph, name, start)
+            move_start(w, graph, name, start, same_query=not helper.optional)
