@@ -29,6 +29,7 @@ from spark_jobs.verify.verify import verify
 
 from .landed import Landing
 from .models import SOURCES, TEMPLATES, Model, Row, counted
+from .samples import compare_samples, with_samples
 from .workspace import Workspace, assert_same
 
 pytestmark = pytest.mark.spark
@@ -95,7 +96,7 @@ class World:
 
 class History:
     def __init__(self, seed: int, spark: SparkSession, at: Path) -> None:
-        self.rng = random.Random(seed)
+        self.rng, self.seed = random.Random(seed), seed
         chosen = [TEMPLATES[seed % len(TEMPLATES)]]
         if self.rng.random() < 0.3:
             chosen.append(self.rng.choice([t for t in TEMPLATES if t is not chosen[0]]))
@@ -114,7 +115,7 @@ class History:
         return [model for template, k in self.factors.items() for model in template(k)]
 
     def text(self) -> str:
-        text = "---".join([SOURCES, *(model.yaml for model in self.models())])
+        text = "---".join([SOURCES, *with_samples(SOURCES, self.models(), self.seed)])
         if not self.world.forward:
             return text
         # Joins with a dimension whose versions differ from part to part are not kept.
@@ -225,6 +226,7 @@ class History:
     def compare(self) -> None:
         for model in self.world.models:
             assert_same(self.space.rows(model.name), self.world.tables[model.name], model.name)
+        compare_samples(self.space, self.world.tables)
         assert self.space.ledger.audit() == {}
         assert self.space.run() == []  # nothing is left to do
 
