@@ -61,7 +61,7 @@ files: landing/l*.csv
 view: sold
 part: 1 day
 repair: manual
-sample: {{ratio: {ratio} %, key: o, outliers: {{column: price, keep: 100}}}}
+sample: {{ratio: {ratio} %, key: o, outliers: {{column: price, keep: 300}}}}
 update: |
   SELECT l.o, l.line, l.kind, l.quantity, l.price, o.customer, o.region, o.urgent
   FROM lines[j] l JOIN orders[j] o ON o.o = l.o
@@ -69,7 +69,7 @@ update: |
 view: cube
 part: 1 day
 repair: manual
-sample: {{ratio: {ratio} %, key: [customer, region], outliers: {{column: revenue, keep: 100}}}}
+sample: {{ratio: {ratio} %, key: [customer, region], outliers: {{column: revenue, keep: 1000}}}}
 update: |
   SELECT o.customer, o.region, SUM(l.price) AS revenue, COUNT(*) AS n
   FROM lines[j] l JOIN orders[j] o ON o.o = l.o GROUP BY o.customer, o.region

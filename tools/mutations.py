@@ -223,6 +223,63 @@ MUTATIONS = (
         "return _URGENT, USUAL - step.since, step.since",
         "tests/plan/test_urgency.py",
     ),
+    # -- fresh answers
+    Mutation(
+        "a sample keeps the rows of a largest key that is NULL",
+        "partwise/compile/sample/restrict.py",
+        "x.{KEY}{n} <=> {text}",
+        "x.{KEY}{n} = {text}",
+        "tests/compile/test_sample_random.py",
+    ),
+    Mutation(
+        "a sample reads earlier parts of its own only by its key",
+        "partwise/compile/sample/restrict.py",
+        'if any(plain(by.get(c, "")) != plain(c) for c in key):',
+        "if not key:",
+        "tests/fresh/test_own_parts.py",
+    ),
+    Mutation(
+        "a sample that adds up its own past begins where its view begins",
+        "partwise/ledger/write/sample_starts.py",
+        "if helper.self_references and own != start:",
+        "if start is None:",
+        "tests/fresh/test_own_parts.py tests/simulation/test_samples.py",
+    ),
+    Mutation(
+        "a key outside the sample that could outweigh it is refused",
+        "partwise/estimate/interval.py",
+        "MARGIN = 3.0",
+        "MARGIN = 0.0",
+        "tests/estimate/test_interval.py tests/estimate/test_coverage.py",
+    ),
+    Mutation(
+        "sampled keys stand for 1 / ratio keys, and their squares for its square",
+        "partwise/estimate/interval.py",
+        "math.sqrt((1 - ratio) / ratio**2 * squares)",
+        "math.sqrt((1 - ratio) / ratio * squares)",
+        "tests/estimate/test_interval.py",
+    ),
+    Mutation(
+        "few changed keys are believed only if the sample has no others",
+        "partwise/fresh/few_keys.py",
+        'raise NotAlike("other keys of the sample differ")',
+        "return",
+        "tests/fresh/test_few_keys.py",
+    ),
+    Mutation(
+        "a joined row is exact if both of its rows are",
+        "partwise/fresh/adding/joined.py",
+        'f"a.{EXACT} AND b.{EXACT} AS {EXACT}"',
+        'f"a.{EXACT} OR b.{EXACT} AS {EXACT}"',
+        "tests/fresh/test_joined.py",
+    ),
+    Mutation(
+        "a giant of one side of a join is multiplied by rows of the other",
+        "partwise/fresh/adding/joined.py",
+        "_times(one.rest, other.known), _times(one.known, other.rest))",
+        "0.0)",
+        "tests/fresh/test_joined.py",
+    ),
     # -- the ledger
     Mutation(
         "one writer at a time has the lease",
