@@ -139,14 +139,16 @@ def show_fresh(found: FreshAnswer, when: str) -> None:
 def _summary(found: FreshAnswer, when: str) -> str:
     states, length = found.states, found.length
     if not states.dirty:
-        said = f"Exact: nothing of {states.clean.count:,} parts is stale. Fresh as of {when}."
+        said = f"Exact: nothing of {states.clean.count:,} {'part' if states.clean.count == 1 else 'parts'} is stale. Fresh as of {when}."
     else:
         counts = [f"{n.count:,} {word}" for n, word in ((states.stale, "stale"), (states.missing, "missing")) if n]
-        said = f"Fresh as of {when}: {' + '.join(counts)} of {(states.clean | states.dirty).count:,} parts, "
-        said += f"{100 * found.ratio:.3g} % of keys."
+        exact = found.rows and all(c.method == "exact" for row in found.rows for c in row.cells.values())
+        said = f"{'Exact, fresh' if exact else 'Fresh'} as of {when}: {' + '.join(counts)}"
+        said += f" of {(states.clean | states.dirty).count:,} parts"
+        said += "." if exact else f", {100 * found.ratio:.3g} % of keys."
     if states.beyond:
         first = part_text(states.beyond.first, length)
-        said += f" Not in it, because an input is missing: {states.beyond.count:,} parts from {first} on."
+        said += f" Not in it, because an input is missing: {states.beyond.count:,} {'part' if states.beyond.count == 1 else 'parts'} from {first} on."
     return said
 
 
