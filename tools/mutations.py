@@ -268,14 +268,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a joined row is exact if both of its rows are",
-        "partwise/fresh/adding/joined.py",
+        "partwise/fresh/adding/pairs.py",
         'f"a.{EXACT} AND b.{EXACT} AS {EXACT}"',
         'f"a.{EXACT} OR b.{EXACT} AS {EXACT}"',
         "tests/fresh/test_joined.py",
     ),
     Mutation(
         "a giant of one side of a join is multiplied by rows of the other",
-        "partwise/fresh/adding/joined.py",
+        "partwise/fresh/adding/pairs.py",
         "_times(one.rest, other.known), _times(one.known, other.rest))",
         "0.0)",
         "tests/fresh/test_joined.py",

@@ -70,7 +70,7 @@ def changed_keys(
     states: PartStates,
     seq: int,
 ) -> frozenset[str | None] | None:
-    """All keys of which stale parts may have other rows by now, as text; None if they are many, or cannot be told."""
+    """All keys of which stale parts may have other rows by now, as text; None if they are many, or are not known."""
     if not may_be_few(sampled, states):
         return None
     try:
@@ -151,7 +151,7 @@ def _keys_between(
         return set()
     counts = [file.rows for file in (*gone, *came)]
     if not item.key or one.schema != other.schema or None in counts or sum(c or 0 for c in counts) > MOST_ROWS:
-        raise NotAlike(f"what changed in {item.name} cannot be told by key")
+        raise NotAlike(f"what changed in {item.name} is not known by key")
     root = folder(path)
     if any(root.size(file.path) is None for file in gone):
         raise NotAlike(f"{item.name} has lost the files that were read")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from partwise.compile.program import CompiledView, Program, Sampled
-from partwise.fresh.adding.joined import JoinedCompared, both_states
+from partwise.fresh.adding.pairs import JoinedCompared, both_states
 from partwise.fresh.adding.totals import Adding, names_of
 from partwise.fresh.answer import FreshAnswer
 from partwise.fresh.asked.joined import Joinable, ask_joined

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from partwise.fresh.adding.joined import JoinedCompared
+from partwise.fresh.adding.pairs import JoinedCompared
 from partwise.fresh.adding.totals import Adding
 from partwise.fresh.answer import FreshAnswer
 from partwise.fresh.asked.joined import Joinable, JoinedQuestion, ask_joined

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.fresh.adding.compared import Compared
-from partwise.fresh.adding.joined import JoinedCompared
+from partwise.fresh.adding.pairs import JoinedCompared
 from partwise.fresh.asked.results import ExtremeOf
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from partwise.compile.sample.generate import EXACT
 from partwise.estimate.interval import FEWEST, MARGIN, NoEstimate, student
 from partwise.fresh.adding.compared import Compared
-from partwise.fresh.adding.joined import JoinedCompared
+from partwise.fresh.adding.pairs import JoinedCompared
 from partwise.fresh.asked.results import QuantileOf
 
 _NIL = 1e-9

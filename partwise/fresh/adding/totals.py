@@ -12,7 +12,7 @@ from partwise.estimate.formula import used
 from partwise.fresh.adding.bounds import Sizes
 from partwise.fresh.adding.compared import Compared, in_parts, quoted
 from partwise.fresh.adding.extremes import Extremes
-from partwise.fresh.adding.joined import JoinedCompared
+from partwise.fresh.adding.pairs import JoinedCompared
 from partwise.fresh.adding.quantiles import Quantiles
 from partwise.fresh.asked.question import FreshQuestion
 from partwise.fresh.asked.results import ExtremeOf, QuantileOf
