@@ -71,7 +71,8 @@ def changed_keys(
     seq: int,
 ) -> frozenset[str | None] | None:
     """All keys of which stale parts may have other rows by now, as text; None if they are many, or are not known."""
-    if not may_be_few(sampled, states):
+    graph = program.graph()
+    if not may_be_few(sampled, states) or any(graph[n].forward or graph[n].timed for n in graph.upstream([view.name])):
         return None
     try:
         found: set[str | None] = set()

@@ -51,11 +51,11 @@ def restricted(
             return own_rows(found, name, tree.names)
         if not set(key) <= by.keys() or statement.found.names_part or _is_taken(columns.get(numbers[id(found)], ())):
             return found.written
+        if found.brackets is None:
+            return found.written  # a dimension is small, and what it says of a part may depend on the part
         texts = [by[c] for c in key]
         if sizes is None:
             return f"(SELECT * FROM {found.written} WHERE {condition(texts, '')})"
-        if found.brackets is None:
-            return found.written  # a dimension is the same for all parts, and exact keys are not
         on = " AND ".join(f"x.{KEY}{n} <=> {text}" for n, text in enumerate(texts))
         return f"(SELECT r.* FROM {found.written} r LEFT JOIN ({sizes}) x ON {on} WHERE {condition(texts, 'x')})"
 
