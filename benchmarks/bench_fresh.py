@@ -175,8 +175,9 @@ class Shop:
         assert report is not None, name
         return time.perf_counter() - began
 
-    def clean(self, view: str) -> float:
-        return self.step(f"{view}__sizes") + self.step(f"{view}__sample")
+    def clean(self, view: str) -> tuple[float, float]:
+        """Seconds of the largest keys, and of the sample."""
+        return self.step(f"{view}__sizes"), self.step(f"{view}__sample")
 
     def refresh(self, view: str) -> float:
         self.engine.ledger.refresh_now(None, self.engine.now())
@@ -252,7 +253,7 @@ def measure(
     spark: SparkSession, size: int, ratio: float, rounds: int, used: Sequence[float]
 ) -> tuple[dict[str, float], dict[str, dict[float, Errors]]]:
     """Cost by view, and errors by view and ratio that is used."""
-    took: dict[str, list[float]] = {view: [] for view in QUERIES}
+    took: dict[str, list[tuple[float, float, float]]] = {view: [] for view in QUERIES}
     errors: dict[str, dict[float, Errors]] = {view: {} for view in QUERIES}
     with tempfile.TemporaryDirectory() as folder:
         shop = Shop.opened(spark, Path(folder) / "w", size, 100 * ratio)
@@ -274,10 +275,16 @@ def measure(
                 refreshed = shop.refresh(view)
                 shop.follow(view)
                 if turn:
-                    took[view].append(cleaned / refreshed)
+                    took[view].append((*cleaned, refreshed))
                 for share, found in before.items():
                     errors[view][share] = errors_of(shop, found, view)
-    return {view: statistics.median(ratios) for view, ratios in took.items()}, errors
+    for view, rounds_ in took.items():
+        sizes, sample, refresh = (statistics.median(each) for each in zip(*rounds_, strict=True))
+        print(
+            f"{4 * size:11,} lines  {view:5} largest keys {sizes:.1f}s  sample {sample:.1f}s  refresh {refresh:.1f}s",
+            flush=True,
+        )
+    return {view: statistics.median((a + b) / c for a, b, c in rounds_) for view, rounds_ in took.items()}, errors
 
 
 def main() -> None:

@@ -36,6 +36,10 @@ def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: 
     found: dict[str, Wanted] = {}
     for name in graph.order:
         table, newest = definitions.get(name), known.newest(name)
+        if isinstance(table, Runnable) and table.beside and table.kept_for is None and table.helper_of is not None:
+            # A sample is ahead of its view, and serves queries as long as the view has the part.
+            served = known.newest(table.helper_of)
+            newest = None if newest is None or served is None else min(newest, served)
         if isinstance(table, Source | Runnable) and table.keep is not None and newest is not None:
             found[name] = Wanted(_by_age(newest, table.keep, table.part), f"keep: {duration_text(table.keep)}")
     late = _changeable(graph, definitions, known)

@@ -82,6 +82,7 @@ class Engine:
         done = []
         while steps := [s.table for s in self.ledger.plan(time.time()).steps if not only or s.table in only]:
             done.append(steps[0])
+            assert len(done) < 100, f"it does not come to an end: {done[-5:]}"
             self._step(steps[0])
         return done
 
