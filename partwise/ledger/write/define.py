@@ -150,8 +150,8 @@ def _serves_parts(w: Writing, facts: PartsToCome, helper: Table) -> bool:
     if not any(existing(w, view) for view in helper.serves) or settled(w, helper.name).start is not None:
         return False
     # A sample of a view that reads its own past begins where the view began, or it has other sums.
-    same = helper.of_sample and helper.self_references
-    w.on.execute(_SET.values(start=facts.start(helper.helper_of if same else helper.name)), {"t": helper.name})
+    view = helper.helper_of if helper.of_sample and helper.self_references else None
+    w.on.execute(_SET.values(start=facts.start(view or helper.name)), {"t": helper.name})
     return True
 
 
