@@ -1,4 +1,5 @@
-"""Several streams: pairs against the whole join, DISTINCT by last occurrence against reading the window.
+"""Several streams: pairs against the whole join, groups of a join by every strategy, DISTINCT by last occurrence against
+reading the window.
 
 One new part in a steady state: all tables that a strategy keeps are computed and written, in Parquet, in one warm session.
 
@@ -25,6 +26,10 @@ from spark_jobs.session.session import session
 COLUMNS = {"k": "bigint", "x": "int", "t": "timestamp"}
 INPUTS = {name: InputTable(name, "source", 60, COLUMNS, "t") for name in "ab"}
 JOIN = "SELECT a.k, a.x, b.x AS y FROM a [WINDOW {w} minutes] JOIN b [WINDOW {w} minutes] ON b.k = a.k"
+GROUPED = (
+    "SELECT a.k, COUNT(*) AS n, SUM(b.x) AS x FROM a [WINDOW {w} minutes] JOIN b [WINDOW {w} minutes] ON b.k = a.k "
+    "GROUP BY a.k"
+)
 DISTINCT = "SELECT DISTINCT k FROM a [WINDOW {w} minutes]"
 
 
@@ -75,6 +80,16 @@ def main() -> None:
                 plans = {"recompute": made("whole", JOIN, window), "pairs": made("pairs", JOIN, window, output="pairs")}
                 found = measure(tables, plans, window + 1, asked.rounds)
                 told("join", window, f"{results} x", found, "")
+                grouped = {s: made(f"g_{s}", GROUPED, window, s) for s in ("recompute", "cells", "factor")}
+                chosen = made("g", GROUPED, window).choice.strategy
+                found = measure(tables, grouped, window + 1, asked.rounds)
+                told(
+                    "grouped",
+                    window,
+                    f"{results} x",
+                    found,
+                    f"chosen {chosen} {found[chosen] / min(found.values()):.2f}",
+                )
         for keys in asked.keys.split(","):
             many = int(float(keys) * asked.rows) if float(keys) <= 1 else int(keys)
             with tempfile.TemporaryDirectory() as folder:
