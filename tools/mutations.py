@@ -298,8 +298,8 @@ MUTATIONS = (
     Mutation(
         "what was requested stays requested when late rows come",
         "partwise/ledger/runs.py",
-        'row.cause if row.cause.kind == "requested" else cause',
-        "cause",
+        'return old.kind == "requested" or',
+        "return",
         "tests/ledger/test_runs.py",
     ),
     Mutation(
@@ -369,8 +369,8 @@ MUTATIONS = (
     Mutation(
         "what a dimension with valid_from changes while a step runs stays due",
         "partwise/ledger/write/commit.py",
-        "times=entry.times)",
-        "times=())",
+        "times=entry.times, met=met)",
+        "times=(), met=met)",
         "tests/ledger/test_validity.py",
     ),
     Mutation(

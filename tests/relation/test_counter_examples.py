@@ -421,6 +421,10 @@ def test_a_changed_row_of_a_dimension_matters_where_it_meets_a_row(
         ),
         pytest.param("SELECT a.k FROM m[j] a JOIN (SELECT MAX(k) AS k FROM d) x ON x.k = a.k", id="an aggregate of it"),
         pytest.param(
+            "WITH x AS (SELECT * FROM d) SELECT a.k FROM m[j] a JOIN x ON x.k = a.k WHERE a.v NOT IN (SELECT k FROM x)",
+            id="joined once, and looked through once",
+        ),
+        pytest.param(
             "SELECT a.k FROM m[j] a LEFT JOIN n[j] b ON b.k = a.k LEFT JOIN d ON d.k <=> b.v",
             id="NULL that a join made meets NULL",
         ),
