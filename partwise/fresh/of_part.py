@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,9 @@ from partwise.fresh.probe import part_answer
 from partwise.ledger.database import Reading
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.records.estimates import checks_of, coverage
+from partwise.ledger.records.readers import reading
 from partwise.ledger.schema import step
+from partwise.ledger.write.lease_holding import who
 from partwise.tables import Table
 
 _TOOK = select(step.c.seconds, step.c.parts).where(step.c.table == bindparam("t")).order_by(step.c.seq.desc()).limit(20)
@@ -68,7 +71,8 @@ def estimated(ledger: Ledger, program: Program, warehouse: str, table: Table, p:
     lines: tuple[EstimatedLine, ...] = ()
     at: float | None = None
     try:
-        found, at = part_answer(ledger, warehouse, view, sampled, p)
+        with reading(ledger.database, time.time, who()):  # upkeep leaves the files that it reads
+            found, at = part_answer(ledger, warehouse, view, sampled, p)
         lines = tuple(
             EstimatedLine(
                 name,

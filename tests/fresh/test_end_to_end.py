@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from partwise.cli import main
 from partwise.compile.sample.hashing import hash_of, threshold
+from partwise.fresh import of_part
 from partwise.fresh.of_part import estimated
+from partwise.fresh.probe import part_answer
+from partwise.ledger.schema import reader
 from partwise.parts import parse_part
 from tests.fresh.engine import Engine
 
@@ -66,6 +70,21 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     return call
 
 
+@contextmanager
+def spied(engine: Engine) -> Iterator[list[int]]:
+    """How many readers are registered while the page estimates a part."""
+    found: list[int] = []
+
+    def counting(*given: Any) -> Any:
+        with engine.ledger.database.reading() as r:
+            found.append(r.on.execute(select(func.count()).select_from(reader)).scalar_one())
+        return part_answer(*given)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(of_part, "part_answer", counting)
+        yield found
+
+
 def test_answers_before_a_refresh_hold_after_it(engine: Engine, ask: Callable[..., Any]) -> None:
     chance = random.Random(4)
     rows = {HOUR[h]: orders(chance, 0.9) for h in (8, 9, 10)}
@@ -99,10 +118,12 @@ def test_answers_before_a_refresh_hold_after_it(engine: Engine, ask: Callable[..
     refused = ask("query", "--fresh", "SELECT SUM(revenue * n) AS r FROM revenue")["refused"]
     assert [why["code"] for why in refused] == ["no-bound"]
     at = before[0]["sequence"]
-    of_part = estimated(engine.ledger, engine.program, engine.warehouse, engine.ledger.graph()["revenue"], HOUR[9])
-    assert [line.column for line in of_part.lines] == ["rows", "revenue", "n"]
-    assert all(line.estimate is not None or line.why for line in of_part.lines)
-    assert of_part.problem is None
+    with spied(engine) as readers:
+        page = estimated(engine.ledger, engine.program, engine.warehouse, engine.ledger.graph()["revenue"], HOUR[9])
+    assert readers == [1], "upkeep is told that files are read"
+    assert [line.column for line in page.lines] == ["rows", "revenue", "n"]
+    assert all(line.estimate is not None or line.why for line in page.lines)
+    assert page.problem is None
 
     # What waits for the sample itself: the answer of before, which says so.
     engine.load("orders", COLUMNS, {HOUR[10]: rows[HOUR[10]] + orders(chance, 0.1)})
