@@ -16,7 +16,7 @@ from partwise.definitions.problems import Problem, Severity
 from partwise.definitions.yaml.places import Place, Placed
 from partwise.parts import part_text
 from partwise.sql.canonical import canonical_of
-from partwise.sql.references import Analysis, FoundReferences, analyse, find
+from partwise.sql.references import Analysis, FoundReferences, analyse
 from partwise.tables import Start, is_dated
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def translate_view(view: View, tables: Mapping[str, Definition], results: Result
 def _joined_by_part(answer: Translation, tables: Mapping[str, Definition]) -> dict[str, Kind]:
     """By name, in lower case, the dimensions among what the views of a translation read that are joined with each part for
     itself: those that change forward, and those whose rows are valid for a time."""
-    texts = {text for made in answer.views for text in (made.update, made.initialize) if text is not None}
-    read = {found.table.lower() for text in texts for found in find(text).tables}
-    dimensions = {name: table for name, table in tables.items() if name in read and isinstance(table, Dimension)}
+    texts = {(text, i) for made in answer.views for text, i in ((made.update, "j"), (made.initialize, "i")) if text}
+    read = {found.table.lower() for text, index in texts for found in _read(text, index)[0].tables}
+    dimensions = {name: table for name in sorted(read) if isinstance(table := tables.get(name), Dimension)}
     kinds = {name: FORWARD for name, table in dimensions.items() if table.change == "forward"}
     return kinds | {name: TIMED for name, table in dimensions.items() if table.valid_from is not None}
 
