@@ -8,7 +8,7 @@ from partwise.compile.load import load, load_texts
 from partwise.compile.program import Program
 from partwise.definitions import View
 from partwise.parts import Reference
-from partwise.tables import Input
+from partwise.tables import Graph, Input
 
 EXAMPLE = Path(__file__).parents[2] / "view_defs"
 SOURCE = """\
@@ -77,11 +77,15 @@ def test_helpers_of_a_view_with_errors_are_not_used() -> None:
 
 
 def test_a_helper_needs_a_name_of_its_own() -> None:
-    helper = next(iter(read(SOURCE + QUERY).helpers))
-    taken = f"---\nview: {helper}\npart: 1 minute\nupdate: SELECT src FROM m[j]\n"
-    found = read(SOURCE + QUERY + taken)
+    """One that others may share is called by what it holds; if that is taken, the view has one that is called after it."""
+    shared = next(iter(read(SOURCE + QUERY).helpers))
+    taken = "---\nview: {}\npart: 1 minute\nupdate: SELECT src FROM m[j]\n"
+    found = read(SOURCE + QUERY + taken.format(shared))
+    assert found.problems == ()
+    assert list(found.helpers) == ["v__helper"]
+    found = read(SOURCE + QUERY + taken.format(shared) + taken.format("v__helper"))
     assert [(p.code, p.table) for p in found.problems] == [("duplicate-name", "v")]
-    assert set(found.usable) == {"m", helper}
+    assert set(found.usable) == {"m", shared, "v__helper"}
 
 
 def test_views_can_read_what_a_query_gives() -> None:
@@ -97,10 +101,14 @@ def test_the_fingerprint_of_a_query_follows_its_meaning() -> None:
     same = read(SOURCE + QUERY.replace("  WHERE", "  -- high\n  where")).graph()
     other = read(SOURCE + QUERY.replace("a.loss > 10", "a.loss > 11")).graph()
     carry = read(SOURCE + QUERY + "gaps: carry\n").graph()
-    helpers = [name for name in before.tables if before[name].helper_of]
-    assert all(before[name].fingerprint == same[name].fingerprint for name in before.tables)
+
+    def meaning(graph: Graph) -> dict[str, str]:
+        """Helpers are called by what they hold."""
+        return {name: table.fingerprint for name, table in graph.tables.items()}
+
+    assert meaning(before) == meaning(same)
     for changed in (other, carry):
-        assert any(before[name].fingerprint != changed[name].fingerprint for name in (*helpers, "v"))
+        assert meaning(before) != meaning(changed)
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,9 @@ def record(w: Writing, store: Catalog, entry: Entry, new_version: int | None) ->
         touched = changed | reborn
         arrived = sum(entry.arrived.values()) or sum(c.rows for p, c in entry.parts.items() if p in changed)
         count_rows(w, graph, table.name, arrived)
-    met = note_change(w, table.name, entry.met) if table.kind == "dimension" and touched else {}
+    # Of one whose rows are valid for a time the times of a change say which parts it concerns.
+    noted = table.kind == "dimension" and touched and not table.timed
+    met = note_change(w, table.name, entry.met) if noted else {}
     spread(w, graph, table.name, touched, skip=computed, times=entry.times, met=met)
     if began:
         look_at_readers(w, graph, table.name)
