@@ -542,7 +542,7 @@ MUTATIONS = (
     Mutation(
         "only views with a run that waits are computed along",
         "spark_jobs/airflow/company.py",
-        "and graph[step.table].family in waiting",
+        " and not waiting.isdisjoint(graph[step.table].for_views)",
         "",
         "tests/announce/test_turns.py",
     ),
