@@ -19,6 +19,7 @@ from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
 from partwise.parts.length import ALL_TIME
 from partwise.spelling import did_you_mean
+from partwise.sql.calls import SPELLINGS
 from partwise.sql.columns import Output, outputs, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable
 from partwise.sql.parse import SqlProblem
@@ -126,7 +127,7 @@ def _query(view: View, catalog: KnownNames) -> Iterator[Problem]:
         return
     text = without_pattern(view.query.text)
     analysis = analyse(text)
-    found = [*refused(text, analysis.tokens), *bad_decimals(analysis.tokens)]
+    found = [*refused(text, analysis.tokens, SPELLINGS), *bad_decimals(analysis.tokens)]
     if analysis.tree is not None:
         found += unstorable(analysis.tree, catalog.types_read(analysis.found))
         found += bad_names(outputs(analysis.tree, catalog.columns_of) or ())

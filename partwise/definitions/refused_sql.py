@@ -35,10 +35,11 @@ def spark_functions() -> frozenset[str]:
         return frozenset()
 
 
-def refused(sql: str, tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
+def refused(sql: str, tokens: tuple[Token, ...], more: frozenset[str] = frozenset()) -> Iterator[SqlProblem]:
+    """`more`: functions that Spark never sees, because what is translated calls them otherwise."""
     yield from _variables(sql, tokens)
     yield from _parameters(tokens)
-    yield from _unknown_functions(tokens)
+    yield from _unknown_functions(tokens, more)
 
 
 def without_pattern(text: str) -> str:
@@ -81,10 +82,11 @@ def _parameters(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
             yield SqlProblem(token.start, "sql-syntax", message, "write the value itself", end=token.end + 1)
 
 
-def _unknown_functions(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
+def _unknown_functions(tokens: tuple[Token, ...], more: frozenset[str]) -> Iterator[SqlProblem]:
     known = spark_functions()
     if not known:
         return
+    known |= more
     for at in range(len(tokens) - 1):
         token, name = tokens[at], tokens[at].text.lower()
         if token.token_type.name not in ("VAR", "IDENTIFIER") or tokens[at + 1].token_type.name != "L_PAREN":

@@ -13,6 +13,7 @@ _NAMES = {
     "arg_max": "max_by", "arg_min": "min_by", "mean": "avg", "variance": "var_samp", "stddev": "stddev_samp",
     "std": "stddev_samp", "percentile_approx": "approx_percentile", "countif": "count_if",
 }  # fmt: skip
+SPELLINGS = frozenset(_NAMES)
 SUPPORTED = (
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "first", "last", "max_by", "min_by", "count_if",
     "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr", "percentile", "median",

@@ -86,6 +86,7 @@ def test_queries_with_windows_and_patterns_are_looked_at_as_well(sql: str, code:
         "SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] GROUP BY s",
         "SELECT COUNT(*) AS n FROM m PATTERN [a, b+] WHERE a.x > 1 AND b.x > PREV(b.x)",
         "SELECT s, FREQUENT(40) FROM m [WINDOW 1 day] GROUP BY s",
+        "SELECT s, ARG_MAX(x, n) AS a, ARG_MIN(x, n) AS b, COUNTIF(x > 1) AS c FROM m [WINDOW 10 minutes] GROUP BY s",
     ],
 )
 def test_words_of_partwise_itself_are_no_functions_of_spark(sql: str) -> None:

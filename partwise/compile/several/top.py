@@ -82,8 +82,10 @@ def translate_top(view: QueryView, inputs: Mapping[str, InputTable], tail: Tail,
             v if v.helper else replace(v, update=_first(v.update, shown, [*order, *ties], limit)) for v in views
         )
 
-    variants = tuple(replace(variant, views=first(variant.views)) for variant in made.variants)
-    return replace(made, views=first(made.views), variants=variants)
+    variants, shared = (
+        tuple(replace(variant, views=first(variant.views)) for variant in ways) for ways in (made.variants, made.shared)
+    )
+    return replace(made, views=first(made.views), variants=variants, shared=shared)
 
 
 def _first(text: str, shown: list[str], order: list[str], limit: str) -> str:
