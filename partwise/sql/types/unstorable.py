@@ -63,7 +63,11 @@ def bad_decimals(tokens: tuple[Token, ...]) -> Iterator[SqlProblem]:
 
 def unstorable(tree: exp.Expr, tables: Mapping[str, Types]) -> Iterator[SqlProblem]:
     """Columns of the result that no table can hold. `tables` by lower-case name, with what is known of their columns."""
-    for name, item, kind in _result(tree, tables):
+    try:
+        columns = _result(tree, tables)
+    except RecursionError:
+        return  # nested deeper than anybody writes by hand: Spark says at the first run what it thinks of it
+    for name, item, kind in columns:
         start, end = place(item)
         column = f"the column {name}" if name else "a column of the result"
         if kind == "interval":
