@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from partwise.ledger.heartbeat import heartbeat
 from partwise.ledger.records import backfills
 from partwise.ledger.records.backfills import Backfill, Done
 from partwise.parts import Parts
@@ -54,17 +55,11 @@ def scope(engine: Engine, found: Backfill) -> Mapping[str, Parts]:
 @contextmanager
 def alive(engine: Engine, found: Backfill) -> Iterator[None]:
     """Signs of life for others that would do the same."""
-    over = threading.Event()
 
-    def beating() -> None:
-        while not over.wait(_BEAT):
-            with engine.ledger.database.writing(engine.now()) as w:
-                backfills.beat(w, found.number)
+    def sign() -> bool:
+        with engine.ledger.database.writing(engine.now()) as w:
+            backfills.beat(w, found.number)
+        return True
 
-    thread = threading.Thread(target=beating, daemon=True)
-    thread.start()
-    try:
+    with heartbeat(_BEAT, sign):
         yield
-    finally:
-        over.set()
-        thread.join()

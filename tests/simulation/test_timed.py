@@ -11,8 +11,7 @@ import pytest
 from partwise.ledger.read import formula, validity
 from partwise.ledger.write import due_painting
 from partwise.parts import Range
-from tests.simulation.checks import check_due, check_end, check_ready
-from tests.simulation.history import History, new_history
+from tests.simulation.history import History, new_history, to_its_end
 from tests.simulation.timed import NAME
 
 
@@ -27,15 +26,7 @@ def play(seed: int) -> History:
     )
     history.requesting = seed % 5 == 2
     history.rebuilding = 0.03 if seed % 6 == 1 else 0.0
-    for _ in range(6):
-        history.play(20)
-        check_due(history)
-        check_ready(history)
-        if history.problems:
-            return history
-    history.settle()
-    check_end(history)
-    return history
+    return to_its_end(history)
 
 
 def test_histories_end_exact(seeds: range) -> None:
