@@ -19,7 +19,6 @@ from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
 from partwise.parts.length import ALL_TIME
 from partwise.spelling import did_you_mean
-from partwise.sql.calls import SPELLINGS
 from partwise.sql.columns import Output, outputs, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable
 from partwise.sql.parse import SqlProblem
@@ -125,6 +124,8 @@ def _query(view: View, catalog: KnownNames) -> Iterator[Problem]:
     """What Spark or Delta would refuse in a query with PATTERN or WINDOW: the translator reads the rest of it."""
     if view.query is None:
         return
+    from partwise.sql.calls import SPELLINGS  # sqlglot comes with it: not for definitions without such a query
+
     text = without_pattern(view.query.text)
     analysis = analyse(text)
     found = [*refused(text, analysis.tokens, SPELLINGS), *bad_decimals(analysis.tokens)]
