@@ -75,8 +75,8 @@ class Side(ABC):
         """A process that reads hours, a line each, and answers with the seconds that computing them took."""
 
     @abstractmethod
-    def table(self, view: str) -> str:
-        """DuckDB's way to the rows (hour, k, total) of a view."""
+    def shown(self, view: str, hours: range) -> set[tuple[datetime, int, int]]:
+        """(hour, key, total) as a view shows them."""
 
     def run(self, hours: range) -> None:
         done = subprocess.run(
@@ -85,13 +85,21 @@ class Side(ABC):
         if done.returncode:
             raise RuntimeError(f"{self.name}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 
+
+class InFiles(Side):
+    """A side whose tables are plain files: what lies in their folders is what they show."""
+
+    @abstractmethod
+    def table(self, view: str) -> str:
+        """DuckDB's way to the rows (hour, k, total) of a view."""
+
     def shown(self, view: str, hours: range) -> set[tuple[datetime, int, int]]:
         with duckdb.connect() as on:
             on.execute("SET TimeZone = 'UTC'")
             return rows_of(on, self.table(view), hours)
 
 
-class Dbt(Side):
+class Dbt(InFiles):
     name = "dbt"
     _MODEL = (
         "{{{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='hour', batch_size='hour', "
@@ -159,7 +167,7 @@ class Dbt(Side):
         return f"SELECT * FROM read_parquet('{self.folder}/warehouse/{view}/**/*.parquet', hive_partitioning = true)"
 
 
-class SqlMesh(Side):
+class SqlMesh(InFiles):
     name = "SQLMesh"
 
     def make(self) -> None:
@@ -252,9 +260,6 @@ class Partwise(Side):
 
     def session(self) -> list[str]:
         return [sys.executable, str(Path(__file__).with_name("in_partwise.py"))]
-
-    def table(self, view: str) -> str:
-        raise NotImplementedError("its own reader knows which files count")
 
     def shown(self, view: str, hours: range) -> set[tuple[datetime, int, int]]:
         import partwise
