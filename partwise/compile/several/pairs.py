@@ -30,6 +30,9 @@ def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[SqlP
     """`least`: so many streams it must have."""
     found = []
     tree = query.tree
+    if view.partial:
+        at, what = query.streams[0].bracket[0], "pairs are shown from the first part on in any case"
+        found.append(SqlProblem(at, "bad-window", what, "remove partial: true"))
     if isinstance(tree, exp.SetOperation):
         kind = tree.key.upper()
         code = "pairs-negation" if kind == "EXCEPT" else "pairs-query"

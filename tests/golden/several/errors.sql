@@ -91,3 +91,11 @@ SELECT m.src, SUM(m.loss) AS s FROM measurements [WINDOW 10 minutes] m JOIN ping
 ;
 -- strategy: cells
 SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m LEFT JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src
+;
+-- partial: true
+-- strategy: factor
+SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src
+;
+-- partial: true
+-- output: pairs
+SELECT m.src, p.ms AS partial FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src
