@@ -37,12 +37,21 @@ def why_not_cells(view: QueryView, query: Several) -> str | None:
     return None
 
 
+def weight(view: QueryView, query: Several) -> str:
+    """The column of the helper that says of how many joined rows a cell is. Raises NotPossible."""
+    names = Names(["part", "part_timestamp"])
+    for key in _selection(view, query).keys:
+        names.new(key.name)
+    return names.new("n")
+
+
 def cells(view: QueryView, query: Several) -> list[GeneratedView]:
     """Raises NotPossible."""
     selection = _selection(view, query)
     names = Names(["part", "part_timestamp"])
     keys = {key.piece.offset: quoted(names.new(key.name)) for key in selection.keys}
     made = _Cells(query, names)
+    made.column("COUNT(*)", "n")
     aggregates = {call.start: made.aggregate(call) for call in selection.all_calls()}
     last = quoted(names.new(LAST_PART))
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from partwise.compile.model import Choice, GeneratedView, InputTable, QueryView, Translation, Variant, WindowShape
-from partwise.compile.several.cells import cells, why_not_cells
+from partwise.compile.several.cells import cells, weight, why_not_cells
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.factor import factor, factored, why_not_factor
-from partwise.compile.several.grid import grid, shortest, why_not_grid
+from partwise.compile.several.grid import grid, shortest, stays, why_not_grid
 from partwise.compile.several.last import last, why_not_last
 from partwise.compile.several.pairs import pairs, pairs_problems
 from partwise.compile.several.partial import with_partial
@@ -73,6 +73,12 @@ def _made(view: QueryView, query: Several) -> Translation:
         shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
     elif unlike["grid"] is None and view.output == "rolling":
         shape = WindowShape(stream.table.name, stream.ratio(view.part), shortest(view, query), 1, False, "grid")
+    elif unlike["cells"] is None:
+        possible = tuple(way.strategy for way in ways if way.strategy in ("recompute", "factor", "cells"))
+        panes, ratio = stream.panes(view.part), stream.ratio(view.part)
+        shape = WindowShape(
+            stream.table.name, ratio, panes, 1, False, "cells", weight(view, query), stays(view, query), possible
+        )
     else:
         return Translation(taken.views, choice)  # of the others recompute was the quickest wherever it was measured
     return Translation(taken.views, choice, variants=tuple(ways), shape=shape)
