@@ -71,10 +71,10 @@ def test_views_over_several_windows_have_the_tasks_of_their_helpers(workspace: P
     join = "FROM m [WINDOW 3 minutes] x JOIN m [WINDOW 2 minutes] y ON y.src = x.src"
     (workspace / "view_defs" / "several.yaml").write_text(
         f"view: near\npart: 1 minute\noutput: pairs\nquery: SELECT x.src, y.loss {join}\n---\n"
-        f"view: now\npart: 1 minute\noutput: rolling\nstrategy: grid\nquery: SELECT x.src, y.loss {join}\n---\n"
+        f"view: now\npart: 1 minute\nshare: false\noutput: rolling\nstrategy: grid\nquery: SELECT x.src, y.loss {join}\n---\n"
         f"view: groups\npart: 1 minute\nshare: false\nstrategy: factor\nquery: SELECT x.src, COUNT(*) AS n {join} GROUP BY x.src\n---\n"
         f"view: early\npart: 1 minute\nshare: false\npartial: true\nquery: SELECT x.src, y.loss {join}\n---\n"
-        "view: seen\npart: 1 minute\nstrategy: last\nquery: SELECT DISTINCT src FROM m [WINDOW 3 minutes]\n"
+        "view: seen\npart: 1 minute\nshare: false\nstrategy: last\nquery: SELECT DISTINCT src FROM m [WINDOW 3 minutes]\n"
     )
     helpers = {
         "near": [], "now": ["now__grid"], "groups": ["groups__a", "groups__b"],
