@@ -9,7 +9,7 @@ from sqlglot import exp
 from partwise.compile.model import QueryView
 from partwise.compile.several.read import Several, Stream
 from partwise.parts import duration_text
-from partwise.sql.columns import outputs, place, unknown
+from partwise.sql.columns import ambiguous, outputs, place, unknown
 from partwise.sql.functions import BY_ORDER, SORTING
 from partwise.sql.parse import SqlProblem
 from partwise.sql.text import Piece, plain
@@ -177,7 +177,8 @@ def _columns(query: Several, view: QueryView) -> Iterator[SqlProblem]:
         known = tables.get(table)
         return None if known is None or known.columns is None else tuple(known.columns)
 
-    yield from (SqlProblem(p.start, p.code, p.message, p.hint) for p in unknown(query.tree, names))
+    for p in (*unknown(query.tree, names), *ambiguous(query.tree, names)):
+        yield SqlProblem(p.start, p.code, p.message, p.hint)
     if isinstance(query.tree, exp.Query) and any(item.is_star for item in query.tree.selects):
         return
     seen: set[str] = set()

@@ -99,3 +99,6 @@ SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [
 -- partial: true
 -- output: pairs
 SELECT m.src, p.ms AS partial FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src
+;
+SELECT src, m.loss FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
+WHERE EXISTS (SELECT 1 FROM pings [WINDOW 5 minutes] p WHERE src = m.src AND p.ms > 3) AND event_time IS NOT NULL
