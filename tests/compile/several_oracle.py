@@ -389,12 +389,17 @@ def frequent(draw: Draw) -> Form:
     """By its definition; that it tells the truth is asserted on the way."""
     view, k = draw.view(), draw.rng.randint(1, 3)
     streams = (draw.window("a", view),)
-    sql = f"SELECT k, FREQUENT({k}) FROM {streams[0].sql()} GROUP BY k"
+    where, holds = draw.rng.choice([
+        ("", lambda x: True), (" WHERE x > 0", lambda x: over(x, 0)), (" WHERE x IS DISTINCT FROM 1", lambda x: x != 1)
+    ])  # fmt: skip
+    item, group = draw.rng.choice([("k", "k"), ("a.k AS key", "a.k"), ("k", "a.k"), ("a.k AS key", "1")])
+    sql = f"SELECT {item}, FREQUENT({k}) FROM {streams[0].sql()}{where} GROUP BY {group}"
     pane = gcd(streams[0].seconds, view) // PARTS["a"]
 
     def meaning(sides: list[list[Row]]) -> list[tuple[Any, ...]]:
         panes: dict[int, Counter[Any]] = {}
-        for row in sides[0]:
+        rows = [row for row in sides[0] if holds(row["x"])]
+        for row in rows:
             panes.setdefault(row["part"] // pane, Counter())[row["k"]] += 1
         n: Counter[Any] = Counter()
         own: Counter[Any] = Counter()
@@ -407,7 +412,7 @@ def frequent(draw: Draw) -> Form:
                 n[key] += counts[key]
                 own[key] += bound
         most = {key: n[key] + bounds - own[key] for key in n}
-        true = Counter(row["k"] for row in sides[0])
+        true = Counter(row["k"] for row in rows)
         found = []
         for key in (key for key in n if n[key] > bounds):
             certain = sum(m >= n[key] for m in most.values()) <= k
