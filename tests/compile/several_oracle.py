@@ -57,9 +57,16 @@ class Form:
     output: str = "snapshot"
     strategies: tuple[str, ...] = ("recompute",)
     partial: bool = False
+    by_panes: bool = False
 
     def report(self, history: History, part: int) -> Counter[tuple[Any, ...]]:
-        rows = self.meaning([w.rows(history, self.view, part) for w in self.streams])
+        sides = [w.rows(history, self.view, part) for w in self.streams]
+        if self.by_panes:  # what comes before the first whole pane counts for nothing
+            sides = [
+                [row for row in rows if row["part"] * PARTS[w.stream] >= self.first_pane(w, history)]
+                for w, rows in zip(self.streams, sides, strict=True)
+            ]
+        rows = self.meaning(sides)
         more = (any(self.lacks(w, history, part) for w in self.streams),) if self.partial else ()
         return Counter((*row, *more) for row in rows)
 
@@ -421,7 +428,7 @@ def frequent(draw: Draw) -> Form:
             found.append((key, n[key], most[key], certain))
         return found
 
-    return Form(sql, streams, meaning, view, strategies=("merge",))
+    return Form(sql, streams, meaning, view, strategies=("merge",), by_panes=True)
 
 
 def last_rows(draw: Draw) -> Form:
