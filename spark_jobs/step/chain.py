@@ -82,7 +82,7 @@ def follow(computing: Computing, walk: Walk, first: int, until: float, most: int
         computing.engine.passed("digested")
         progress.came(1)
         full = chain.is_full(computing.engine.small_rows) or len(chain.contents) >= most
-        if full or time.monotonic() >= until:
+        if full or time.monotonic() >= until or computing.engine.stopping():
             return chain
         following = next(walk, None)
         if following is None:

@@ -301,7 +301,7 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
         _try(computing, many, work, walk, parts[:1], until)
         return
     for lot in many.smaller(parts):
-        if lot[0] != parts[0] and time.monotonic() > until:
+        if lot[0] != parts[0] and (time.monotonic() > until or computing.engine.stopping()):
             walk.again_from(lot[0])
             return
         _try(computing, many, work, walk, lot, until)
