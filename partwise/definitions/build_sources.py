@@ -15,7 +15,7 @@ from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
 from partwise.object_store import is_remote, is_s3, wrong_url
 from partwise.spelling import did_you_mean
-from partwise.sql.types.declared import NUMBERS, SIMPLE, bad_type, base
+from partwise.sql.types.declared import NUMBERS, bad_type, base, type_hint
 from partwise.sql.types.names import MOST_DIGITS, decimal_of
 
 
@@ -229,8 +229,7 @@ def _bad_type(kind: str) -> tuple[str, str]:
                 f"{shown(kind)} has more digits behind the point than in all",
                 "decimal(10,2): ten in all, two behind",
             )
-    hint = did_you_mean(kind, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>")
-    return f"{shown(kind)} is not a Spark type", hint
+    return f"{shown(kind)} is not a Spark type", type_hint(kind)
 
 
 def _time_column(

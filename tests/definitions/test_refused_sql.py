@@ -22,6 +22,10 @@ part: 1 minute
 RESULTS = [
     tuple(line.split(" | ", 1)) for line in (FOLDER / "result_types.txt").read_text(encoding="utf-8").splitlines()
 ]
+#: Queries with odd forms, and whether Spark takes them.
+ODD = [
+    tuple(line.split(" | ", 1)) for line in (FOLDER / "refused_by_spark.txt").read_text(encoding="utf-8").splitlines()
+]
 #: Ways to name a table in a query, and a word of its part's rows.
 FORMS = (
     "SELECT x FROM {name}[j]",
@@ -58,6 +62,11 @@ def test_results_that_no_table_can_hold(verdict: str, sql: str) -> None:
         assert len(found) == 1
         assert found[0].startswith("bad-type: ")
         assert word in found[0]
+
+
+def test_odd_queries_are_refused_where_spark_refuses_them() -> None:
+    found = [("refused" if errors(f"{SOURCE.format(name='m')}update: |\n  {sql}\n") else "fine", sql) for _, sql in ODD]
+    assert found == [(told, sql) for told, sql in ODD]
 
 
 @pytest.mark.parametrize(
