@@ -122,7 +122,9 @@ def _misplaced(tree: exp.Expr) -> Iterator[SqlProblem]:
             for call in _calls(item):
                 inner = next((c for c in _calls_inside(call) if not isinstance(c, exp.Window)), None)
                 if inner is not None and not isinstance(call, exp.Window):
-                    yield _wrong(inner, "an aggregate stands inside an aggregate", "compute the inner one in a subquery")
+                    yield _wrong(
+                        inner, "an aggregate stands inside an aggregate", "compute the inner one in a subquery"
+                    )
         yield from _ungrouped(select)
 
 

@@ -115,7 +115,7 @@ def _asked(snapshot: Snapshot, definitions: Program, name: str, text: str, upstr
         if view.kind != "view":
             raise wrong_use(_not_a_view(graph, view, span))
         return ask(world, view.name, span, upstream)
-    except BadRange as why:
+    except BadRange:
         if view.kind != "view":
             why = BadRange(_not_a_view(graph, view, None))
         raise wrong_use(str(why)) from None

@@ -135,7 +135,7 @@ def _once(
 
         engine = make_engine(ledger, definitions, where, session, alone=quiet)
         live = Live(lambda: engine.definitions.graph())
-        engine.progress, engine.loading = live.draw, live.load
+        engine.progress, engine.working, engine.loading = live.draw, live.working, live.load
         if accept is not None:
             _accept(engine, *accept, json)
         steps = given_up = refused = 0

@@ -1,12 +1,35 @@
 """Steps that run now, as `status` and `why` tell of them."""
 
+import io
+import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from partwise.cli.views.running import Live
 from partwise.ledger.records.running import Running, note
 from partwise.parts import Range, parse_part
+from partwise.tables import Graph, Table
 from partwise.workspace import open_workspace
 from tests.cli.conftest import Run
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_step_of_one_part_says_that_it_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    live = Live(lambda: Graph.of([Table("v", "view", 60, "f")]))
+    step = Running("v", Range(FIRST, FIRST), 0, 1, time.time() - 90)
+    live.draw(step)
+    assert terminal.getvalue() == ""  # its own line tells of it when it is done
+    live.working(step)
+    assert "v[2026-10-03T10:00]" in terminal.getvalue()
+    assert "0 of 1 parts, 1 left; at work for 90 seconds" in terminal.getvalue()
+
 
 FIRST = parse_part("2026-10-03T10:00", 60)
 
