@@ -316,18 +316,7 @@ def test_history(spark: SparkSession, tmp_path: Path, history: int) -> None:
     except BaseException as why:
         why.add_note("\n".join([f"history {history}", found.text(), *found.log]))
         raise
-    USED.update(found.repairs)
-
-
-#: How often parts were repaired in each way, in all histories of this run.
-USED: Counter[str] = Counter()
-
-
-def test_every_kind_of_repair_was_used() -> None:
-    """Else the histories above would prove nothing of it."""
-    if sum(USED.values()) < 30:
-        pytest.skip("too few histories ran in this process")
-    assert min(USED[by] for by in ("recompute", "keys", "merge")) > 0, USED
+    print(f"repairs: {dict(found.repairs)}")  # `test_repair.py` sees to it that every kind of repair is used
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
