@@ -6,6 +6,7 @@ a false error would stop a view that is right, while Spark finds what is missed 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -277,3 +278,24 @@ def place(node: exp.Expr) -> tuple[int, int]:
     if not marks:
         return 0, 1
     return min(int(m["start"]) for m in marks), max(int(m["end"]) for m in marks) + 1
+
+
+#: What uses columns that it does not name.
+_UNNAMED = re.compile(r"\b(?:natural|pivot|unpivot|table)\b|\|>")
+#: What stands before a star that is no list of columns: COUNT(*), or something to multiply.
+_HARMLESS = re.compile(r"(?:\bcount\s*\(|[\w`)\]'\"](?<!\bselect)(?<!\bdistinct)(?<!\ball))\s*$")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def named_in(text: str, columns: Iterable[str]) -> list[str]:
+    """Columns that a query may use, by its text alone: rather too many than one too few."""
+    text = text.lower()
+    # What looks like a comment may stand in a string.
+    if _UNNAMED.search(text) or any(map(_lists_all, (text, _COMMENT.sub(" ", text)))):
+        return list(columns)
+    words = set(re.findall(r"\w+", text))
+    return [c for c in columns if (c.lower() in words if re.fullmatch(r"\w+", c) else "`" in c or c.lower() in text)]
+
+
+def _lists_all(text: str) -> bool:
+    return any(not _HARMLESS.search(text[:at]) for at, letter in enumerate(text) if letter == "*")

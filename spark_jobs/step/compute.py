@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 
@@ -46,6 +47,16 @@ class QueryFailed(Exception):
     """A view's query cannot be run; the message names the place in its YAML file."""
 
 
+class Restricting(Protocol):
+    """What a repair needs of each reference, by its number in the text."""
+
+    def filtered(self, occurrence: int, rows: DataFrame) -> DataFrame: ...
+
+    def may_matter(self, occurrence: int, file: File) -> bool: ...
+
+    def few(self, occurrence: int, handle: Handle, wanted: Parts | None, text: str) -> DataFrame | None: ...
+
+
 @dataclass
 class SharedInputs:
     """What is open of inputs, and temporary views of their parts: for all steps of one pin."""
@@ -66,6 +77,8 @@ class Computing:
     filtered: Callable[[int, DataFrame], DataFrame] | None = None
     #: Whether a file may hold what that reference has to read.
     may_matter: Callable[[int, File], bool] | None = None
+    #: The same as values in memory, if they are few and can be found without Spark.
+    few: Callable[[int, Handle, Parts | None, str], DataFrame | None] | None = None
     #: The reference whose changed rows alone are read, while a change is merged.
     changing: int | None = None
     #: Parts that were computed from a kept join.
@@ -315,8 +328,22 @@ class Computing:
                 raise QueryFailed(str(why)) from why
         if self.filtered is None:
             return read.parts(self.engine.spark, handle, wanted)
+        if self.few is not None:
+            text = f"{self.view.update.text} {self.view.single_pass or ''}"
+            if (few := self.few(occurrence, handle, wanted, text)) is not None:
+                return few
         may = (lambda file: True) if self.may_matter is None else partial(self.may_matter, occurrence)
         return self.filtered(occurrence, read.parts(self.engine.spark, handle, wanted, may))
+
+    @contextmanager
+    def restricted(self, touching: Restricting) -> Iterator[None]:
+        """References read only what a repair needs; parts of the view itself that it computes may be in memory."""
+        self.filtered, self.may_matter, self.few = touching.filtered, touching.may_matter, touching.few
+        try:
+            yield
+        finally:
+            self.filtered = self.may_matter = self.few = None
+            self.forget()
 
     def remember(self, j: int, rows: Any) -> None:
         """Part j of the view itself as Arrow, for the parts that read it, until its file is written."""

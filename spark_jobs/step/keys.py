@@ -7,10 +7,11 @@ memory of the driver, go through Spark.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from deltalake import Schema
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from partwise import storage
 from partwise.object_store import is_remote
@@ -53,7 +55,7 @@ class TouchedKeys:
 
     def may_be_in(self, file: File, by: Sequence[tuple[str, str]]) -> bool:
         """Whether a file may have a row with one of the values, by the log. `by`: columns, and SQL over the file's rows."""
-        plain = [(self.columns.index(c), sql[1:-1]) for c, sql in by if sql.startswith("`") and sql.count("`") == 2]
+        plain = [(self.columns.index(c), name) for c, sql in by if (name := _plain(sql)) is not None]
         return all(file.may_have(name, {value[at] for value in self.values}) for at, name in plain)
 
     @property
@@ -211,6 +213,82 @@ def values_of(spark: SparkSession, handle: Handle, files: Sequence[File], parts:
     return spark.createDataFrame(pa.concat_tables(tables)) if tables else None
 
 
+def rows_with(
+    spark: SparkSession,
+    handle: Handle,
+    files: Sequence[File],
+    parts: Parts | None,
+    keys: AnyOf,
+    by: Sequence[Sequence[tuple[str, str]]],
+    columns: Collection[str],
+) -> DataFrame | None:
+    """Rows with one of the keys, as values in memory; None if that is for Spark: they are many, or keys are computed.
+
+    `by`: for each set its columns, and SQL over these rows. Of other columns than `columns` there are only NULLs.
+    """
+    pairs = [[(c, name) for c, sql in each if (name := _plain(sql)) is not None] for each in by]
+    if is_remote(handle.path) or sum(file.size for file in files) > MOST_BYTES:
+        return None
+    if [len(each) for each in pairs] != [len(each) for each in by]:
+        return None
+    renamed = tuple(
+        TouchedKeys(tuple(name for _, name in each), cut.types, cut.values)
+        for each, given in zip(pairs, keys.sets, strict=True)
+        for cut in (given.projected([c for c, _ in each]),)
+    )
+    found, count, schema = [], 0, _schema(handle)
+    for file in files:
+        found.append(_matching(handle, file, parts, renamed, columns))
+        count += found[-1].num_rows
+        if count > MOST_ROWS:
+            return None
+    absent = [name for name in schema.names if found and name not in found[0].column_names]
+    rows = pa.concat_tables(found) if found else schema.empty_table()
+    for name in absent:
+        rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+    kinds = StructType.fromJson(json.loads(handle.schema))
+    return spark.createDataFrame(rows.select(schema.names).cast(schema), kinds).coalesce(1)
+
+
+def _matching(
+    handle: Handle, file: File, parts: Parts | None, sets: Sequence[TouchedKeys], columns: Collection[str]
+) -> Any:
+    """Rows of a file with one of the keys."""
+    schema = _schema(handle)
+    having = [_one_of(schema, each) for each in sets if each.values and each.columns]
+    looked = [c for each in sets for c in each.columns]
+    names = list(dict.fromkeys([*columns, *looked]))
+    if not having:
+        return pa.schema([schema.field(name) for name in names]).empty_table()
+    where = reduce(or_, having)
+    if parts is not None and not file.only_holds(parts):
+        where = where & _in(parts)
+    rows = _read(handle, file, names, where)
+    if all(len(each.columns) == 1 for each in sets):
+        return rows
+    return rows.filter(pa.array(reduce(or_, (_having(rows, each) for each in sets))))
+
+
+def _one_of(schema: Any, keys: TouchedKeys) -> Any:
+    """What every row with one of the keys fulfils, and with keys of one column no other row."""
+    found = []
+    for at, name in enumerate(keys.columns):
+        column, kind = pc.field(name), schema.field(name).type
+        values = {value[at] for value in keys.values}
+        there = [value for value in values if value is not None]
+        if pa.types.is_integer(kind):  # a narrower column of an input is looked at by values of the result
+            ends = np.iinfo(kind.to_pandas_dtype())
+            there = [value for value in there if ends.min <= value <= ends.max]
+        known = column == pa.scalar(there[0], kind) if len(there) == 1 else column.isin(pa.array(there, kind))
+        found.append(known | column.is_null() if None in values else known)
+    return reduce(and_, found)
+
+
+def _plain(sql: str) -> str | None:
+    """The column that an expression is, if it is nothing else."""
+    return sql[1:-1] if sql.startswith("`") and sql.endswith("`") and sql.count("`") == 2 else None
+
+
 def _schema(handle: Handle) -> Any:
     return pa.schema(Schema.from_json(handle.schema).to_arrow())
 
@@ -266,6 +344,8 @@ def _having(rows: Any, keys: TouchedKeys) -> Any:
     known = np.ones(rows.num_rows, dtype=bool)
     for at, name in enumerate(keys.columns):
         column = rows.column(name)
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.int64())  # a narrower column of an input is looked at by values of the result
         values = pa.array([value[at] for value in keys.values], type=column.type)
         distinct = pc.unique(values)
         places = pc.index_in(column, value_set=distinct).combine_chunks()

@@ -152,6 +152,17 @@ def test_another_dimension_makes_only_parts_with_its_changed_keys_due(
     assert computed(("b", "south"), ("b", "west"), ("c", "west"), (None, "nowhere"), ("z", "far"))["regions"] == [1]
 
 
+def test_new_parts_do_not_keep_stale_ones_from_being_repaired(spark: SparkSession, tmp_path: Path) -> None:
+    """Late rows mostly come with new ones: what these add is computed whole, the parts before them are not."""
+    space, rng = filled(spark, tmp_path / "w", "grouped")
+    late = [*space.rows("m")[BASE + 1], row(BASE + 1, rng, k="a")]
+    space.replace("m", {BASE + 1: late, BASE + 4: [row(BASE + 4, rng)]})
+    (report,) = space.run()
+    assert report.repair is not None
+    assert (report.repair.by, report.repair.keys, [*report.parts]) == ("keys", 1, [BASE + 1, BASE + 2, BASE + 4])
+    assert verify(space.engine).different == ()
+
+
 def test_only_files_with_touched_keys_are_written_again(spark: SparkSession, tmp_path: Path) -> None:
     space, rng = filled(spark, tmp_path / "w", "two_keys")
     rows = space.rows("m")[BASE + 1]
