@@ -33,8 +33,8 @@ def test_a_ledger_in_order(run: Run, small: Small) -> None:
     assert done.json == {
         "problems": [],
         "views": [
-            {"view": name, "parts": 2 if name == "w" else 4, "due": 0, "mixed": [], "superseded_at_commit": 0}
-            for name in ("a", "b", "c", "w")
+            {"view": name, "parts": n, "due": 0, "mixed": [], "published": n, "superseded_at_commit": 0}
+            for name, n in {"a": 4, "b": 4, "c": 4, "w": 2}.items()
         ],
     }
     assert "The ledger is in order." in run("audit").out
@@ -119,9 +119,11 @@ def test_parts_superseded_at_their_commit_are_counted(run: Run, small: Small) ->
     small.between = lambda view: None
     counts = {v["view"]: v["superseded_at_commit"] for v in run("audit", "--json").json["views"]}
     assert counts == {"a": 1, "b": 0, "c": 0, "w": 0}
-    small.run()  # its repair is the latest again, and nobody had to try twice
-    counts = {v["view"]: v["superseded_at_commit"] for v in run("audit", "--json").json["views"]}
-    assert counts == {"a": 0, "b": 0, "c": 0, "w": 0}
+    small.run()  # its repair is the latest again, nobody had to try twice, and the count says how often that happened
+    views = {v["view"]: (v["superseded_at_commit"], v["published"]) for v in run("audit", "--json").json["views"]}
+    assert {name: n for name, (n, _) in views.items()} == {"a": 1, "b": 0, "c": 0, "w": 0}
+    assert views["a"] == (1, 4 + 1 + 2)
+    assert "1 of 7" in run("audit", "a").out
     assert kinds(run) == []
 
 
