@@ -72,6 +72,16 @@ def test_since_looks_at_what_happened_since(run: Run, small: Small) -> None:
     assert kinds(run) == [("due", "a")]
 
 
+def test_since_looks_at_definitions_that_changed_since(run: Run, small: Small) -> None:
+    spoil(small, "UPDATE version SET at = at - 7200")
+    spoil(small, "UPDATE revision SET at = at - 7200")
+    file = small.folder / "view_defs/all.yaml"
+    file.write_text(file.read_text().replace("SELECT k, 3 * SUM(x)", "SELECT k, 4 * SUM(x)"))
+    small.workspace.take_over(small.ledger, small.workspace.load(), small.now())
+    spoil(small, "DELETE FROM due WHERE \"table\" = 'b'")
+    assert kinds(run, "--since", "1 hour") == kinds(run) == [("due", "b")]
+
+
 def test_a_mixture_is_marked_until_it_is_repaired(run: Run, small: Small) -> None:
     """c joins a and b. It runs out of patience while a is behind: the row it publishes never was."""
     small.ingest({FIRST + 1: {"k": 50, "m": 10}})

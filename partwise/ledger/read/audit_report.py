@@ -15,11 +15,13 @@ from operator import le
 
 from sqlalchemy import bindparam, case, func, select, text
 
+from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
+from partwise.ledger.read.as_of import sequence_at
 from partwise.ledger.read.formula import due_parts, mark, read_rows, runs
 from partwise.ledger.records.mixtures import Mixture, mixtures
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import have, part, revision, version
+from partwise.ledger.schema import catalog, have, part, repin, revision, version
 from partwise.parts import FOREVER, Parts, range_text
 from partwise.plan.next import parts_text
 from partwise.plan.reach import EVERYTHING, fed, fed_self
@@ -42,6 +44,10 @@ _APART = text(
 )
 _AHEAD = text('SELECT "table", seq FROM version WHERE seq > (SELECT seq FROM clock) LIMIT 20')
 _CHANGED = select(revision.c.part).where(revision.c.table == bindparam("t"), revision.c.at > bindparam("since"))
+_REDEFINED = select(catalog.c.table).where(catalog.c.table == bindparam("t"), catalog.c.defined_seq > bindparam("s"))
+_REPINNED = select(repin.c.seq).where(
+    repin.c.table.in_(bindparam("names", expanding=True)), repin.c.at > bindparam("since")
+)
 _COUNT = select(func.sum(have.c.hi - have.c.lo + 1)).where(have.c.table == bindparam("t"))
 # Runs of what exists, each with the number of parts that have rows: counted along the key.
 _RECORDS = (
@@ -171,12 +177,18 @@ def _due(r: Reading, graph: Graph, view: Table, since: float | None) -> Iterator
 
 
 def _affected(r: Reading, view: Table, since: float) -> Parts:
-    """Parts of a view that changes since a given time may have made due or computed."""
-    found = Parts()
+    """Parts of a view that changes since a given time may have made due or computed: of rows, of the definition, of which
+    version of a dimension counts."""
+    if r.on.execute(_REDEFINED, {"t": view.name, "s": sequence_at(r, since)}).first() is not None:
+        return EVERYTHING
+    if r.on.execute(_REPINNED, {"names": view.input_names, "since": since}).first() is not None:
+        return EVERYTHING
+    now, found = settled(r, view.name), Parts()
+    start = -FOREVER if now.start is None else now.start
     for name in (*view.input_names, view.name):
         changed = Parts.single(*r.on.execute(_CHANGED, {"t": name, "since": since}).scalars())
         if changed:
-            found |= (changed | fed_self(view, changed)) if name == view.name else fed(view, -FOREVER, name, changed)
+            found |= (changed | fed_self(view, changed)) if name == view.name else fed(view, start, name, changed)
     return found
 
 
