@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from sqlalchemy import text
 
@@ -60,6 +62,25 @@ def test_what_is_wrong_is_found(run: Run, small: Small, statement: str, found: t
     spoil(small, statement)
     assert found in kinds(run)
     assert {table for _, table in kinds(run, found[1])} == {found[1]}
+
+
+def test_it_finds_the_same_in_every_database(run: Run, tmp_path: Path, url: str) -> None:
+    place = Small(tmp_path / "elsewhere", url)
+    place.ingest({FIRST + p: {"k": p} for p in range(4)})
+    place.run()
+    words = ("--workspace", str(place.folder))
+    assert kinds(run, *words) == kinds(run, *words, "--since", "1 hour") == []
+    for statement in (
+        "UPDATE version SET version = version + 1 WHERE \"table\" = 'a' AND version = 1",
+        "UPDATE revision SET at = at + 1 WHERE \"table\" = 'c'",
+        f"DELETE FROM part WHERE \"table\" = 'w' AND part = {FIRST + 2}",
+        f"UPDATE part SET as_of = 1 WHERE \"table\" = 'b' AND part = {FIRST}",
+        f"UPDATE part SET as_of = 1 WHERE \"table\" = 'w' AND part = {FIRST + 3}",
+    ):
+        spoil(place, statement)
+    found = kinds(run, *words)
+    assert set(found) == {("gap", "a"), ("time", "c"), ("exists", "w"), ("due", "b"), ("due", "w")}
+    place.close()
 
 
 def test_since_looks_at_what_happened_since(run: Run, small: Small) -> None:
