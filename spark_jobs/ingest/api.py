@@ -67,9 +67,8 @@ def each(
     """The same, one after the other, until somebody wants to stop. `patience`: seconds to wait for another writer."""
     usable = engine.definitions.usable
     wanted = list(usable) if names is None else [_spelled(usable, name) for name in names]
-    forward = engine.definitions.graph().forward
     # What comes in together with a new version of a forward dimension comes after it.
-    for name in sorted(wanted, key=lambda name: name not in forward):
+    for name in sorted(wanted, key=lambda name: not isinstance(usable[name], Dimension)):
         if stop():
             return
         table = usable[name]
