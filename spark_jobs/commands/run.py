@@ -142,6 +142,7 @@ def _once(
         if not no_ingest:
             bad, refused = _ingest(engine, where, only, json, stop, live)
             failed += bad
+        engine.review_states()
         if now:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):

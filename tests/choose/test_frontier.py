@@ -57,7 +57,7 @@ class AllSubsets:
         self.used.add(at.name)
         cost = w.write * at.rows + w.apart + t * w.read * at.rows
         if at.new and at.kind == "group":
-            cost += self.delta(at.inputs[0]) + t * (w.group * at.inputs[0].new + w.write * at.new)
+            cost += self.delta(at.inputs[0]) + t * (w.group * at.inputs[0].new + w.write * at.new + w.upkeep)
         elif at.new:
             cost += self.plain_delta(at) + t * w.write * at.new
         return cost
@@ -137,6 +137,7 @@ def test_the_frontier_is_the_best_of_all_subsets() -> None:
             rng.choice([1, 3]),
             rng.choice([0, 20]),
             5,
+            rng.choice([0, 3]),
         )
         times, merge = rng.choice([0.1, 1, 3, 10]), rng.random() < 0.6
         found = curve(root, times, weights, merge)
