@@ -139,7 +139,7 @@ def _write(
 def _wanted(r: Reading, program: Program, known: Mapping[str, KeptChoice], budget: int) -> dict[str, KeptChoice]:
     looked = dict(_looked_at(r, program, known))
     marks = {name: state_mark(found.view) for name, found in looked.items()}
-    curves = {name: _curve(found, _still(known.get(name), marks[name])) for name, found in looked.items()}
+    curves = {name: curve_of_view(found, _still(known.get(name), marks[name])) for name, found in looked.items()}
     names = [*curves]
     given = [
         [KeptOption(0.0, 0.0), *(KeptOption(o.bytes, -o.gain, frozenset([str(n)])) for n, o in enumerate(curves[name]))]
@@ -161,7 +161,7 @@ def _still(choice: KeptChoice | None, mark: str) -> KeptChoice | None:
     return choice if choice is not None and choice.mark == mark else None
 
 
-def _curve(found: ViewState, now: KeptChoice | None) -> list[_Option]:
+def curve_of_view(found: ViewState, now: KeptChoice | None) -> list[_Option]:
     """What could be kept for how long, that pays."""
     options = []
     length = found.view.written.part

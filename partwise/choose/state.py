@@ -135,21 +135,26 @@ def candidates(
     for kept in [frozenset[int](), *(_joins(flat) if flat is not None else ())]:
         outside = {n: each for n, each in figures.late.items() if n not in kept and each.deliveries > 0}
         times = max((each.deliveries for each in outside.values()), default=0.0)
-        tree = _tree(flat, grouped, figures, kept, {n: each.rows for n, each in outside.items()})
-        options = [o for o in curve(tree, times, weights, merge) if o.bytes < inf]
-        plain = next((o.cost for o in options if not o.kept), 0.0)
+        new = {n: each.rows for n, each in outside.items()}
         again, keeping_again = _again(flat, grouped, figures, kept, weights)
-        wanted = "kept" if kept else _GROUPS
-        for option in (o for o in options if wanted in o.kept):
-            rows = _rows(flat, figures, kept) if flat is not None and kept else 0.0
-            if _GROUPS in option.kept:
+        plain = curve(_tree(flat, grouped, figures, kept, new, ()), times, weights, merge)[0].cost
+        names = tuple(flat.of(n).alias for n in sorted(kept)) if flat is not None else ()
+        for groups in (False, True) if grouped is not None else (False,):
+            wanted = frozenset([*(["kept"] if kept else []), *([_GROUPS] if groups else [])])
+            tree = _tree(flat, grouped, figures, kept, new, wanted)
+            options = [o for o in curve(tree, times, weights, merge) if o.kept == wanted] if wanted else []
+            if not options:
+                continue
+            rows, size = 0.0, 0.0
+            if flat is not None and kept:
+                rows = _rows(flat, figures, kept)
+                size = rows * _width(flat, kept)
+            if grouped is not None and groups:
                 rows += _groups(grouped, figures)
-            build = weights.write * rows + weights.apart * len(option.kept)
-            names = tuple(flat.of(n).alias for n in sorted(kept)) if flat is not None else ()
-            cost, recompute = option.cost + again + keeping_again, plain + again
-            found.append(
-                StateAdvice(names, rows, option.bytes, cost, recompute, _GROUPS in option.kept, min(build, cost))
-            )
+                size += _groups(grouped, figures) * 4.0 * grouped.columns
+            build = weights.write * rows + weights.apart * len(wanted)
+            cost = min(o.cost for o in options) + again + keeping_again
+            found.append(StateAdvice(names, rows, size, cost, plain + again, groups, min(build, cost)))
     return found
 
 
@@ -169,9 +174,9 @@ def _again(
     times = figures.inside(kept)
     if flat is None or not times:
         return 0.0, 0.0
-    part = curve(_tree(flat, grouped, figures, kept, {}), 1.0, weights, False)
-    helper = curve(_joined(flat, figures, sorted(kept), {}, "kept"), 1.0, weights, False)[0].cost
-    return times * part[0].cost, times * (helper + weights.apart)
+    part = curve(_tree(flat, grouped, figures, kept, {}, ()), 1.0, weights, False)[0].cost
+    helper = curve(_joined(flat, figures, sorted(kept), {}, inf), 1.0, weights, False)[0].cost
+    return times * part, times * (helper + weights.apart)
 
 
 def _tree(
@@ -180,12 +185,17 @@ def _tree(
     figures: StateFigures,
     kept: frozenset[int],
     new: Mapping[int, float],
+    keeping: Collection[str],
 ) -> Operator:
-    """The others joined one after the other with what may be kept, below an aggregate of as many rows as the part has."""
-    below = None if grouped is None else _grouped(grouped, figures, new)
+    """The others joined one after the other with what is kept, below an aggregate of as many rows as the part has.
+
+    Of what is `keeping` the bytes are below nothing: then it is in the curve whether it pays or not.
+    """
+    below = None if grouped is None else _grouped(grouped, figures, new, -1.0 if _GROUPS in keeping else inf)
     own = set() if grouped is None else grouped.references
     numbers = [n for n in figures.rows if n not in own]
-    found = _joined(flat, figures, sorted(kept), new, "kept") if flat is not None and kept else None
+    size = -1.0 if "kept" in keeping else inf
+    found = _joined(flat, figures, sorted(kept), new, size) if flat is not None and kept else None
     inside = set(kept)
     for n in sorted((n for n in numbers if n not in kept), key=lambda n: -figures.rows[n]):
         inside.add(n)
@@ -202,13 +212,13 @@ def _tree(
     return Operator("result", "group", figures.result, root.new, inf, (root,))
 
 
-def _grouped(shape: GroupsShape, figures: StateFigures, new: Mapping[int, float]) -> Operator:
+def _grouped(shape: GroupsShape, figures: StateFigures, new: Mapping[int, float], size: float) -> Operator:
     scans = [Operator("", "scan", figures.rows[n], new.get(n, 0.0)) for n in sorted(shape.references)]
     found, *more = sorted(scans, key=lambda scan: -scan.rows)
     for n, scan in enumerate(more):
         found = Operator(f"below groups {n}", "join", found.rows, found.new + scan.new, inf, (found, scan))
     rows = _groups(shape, figures)
-    return Operator(_GROUPS, "group", rows, min(rows, found.new), rows * 4.0 * shape.columns, (found,))
+    return Operator(_GROUPS, "group", rows, min(rows, found.new), size, (found,))
 
 
 def _groups(shape: GroupsShape | None, figures: StateFigures) -> float:
@@ -220,7 +230,9 @@ def _groups(shape: GroupsShape | None, figures: StateFigures) -> float:
     return figures.result if everything else max(1.0, max(figures.rows[n] for n in shape.references) / 4)
 
 
-def _joined(flat: Flat, figures: StateFigures, numbers: Sequence[int], new: Mapping[int, float], name: str) -> Operator:
+def _joined(
+    flat: Flat, figures: StateFigures, numbers: Sequence[int], new: Mapping[int, float], size: float
+) -> Operator:
     found: Operator | None = None
     inside: set[int] = set()
     for n in sorted(numbers, key=lambda n: -figures.rows[n]):
@@ -228,9 +240,9 @@ def _joined(flat: Flat, figures: StateFigures, numbers: Sequence[int], new: Mapp
         scan = Operator("", "scan", figures.rows[n], new.get(n, 0.0))
         rows = _rows(flat, figures, inside)
         last = len(inside) == len(numbers)
-        size = rows * _width(flat, frozenset(numbers)) if last else inf
-        made = name if last else f"{name} {n}"
-        found = scan if found is None else Operator(made, "join", rows, found.new + scan.new, size, (found, scan))
+        name = "kept" if last else f"below kept {n}"
+        here = size if last else inf
+        found = scan if found is None else Operator(name, "join", rows, found.new + scan.new, here, (found, scan))
     assert found is not None
     return found
 
