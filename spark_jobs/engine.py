@@ -21,6 +21,7 @@ from partwise.choose.settled import settled
 from partwise.compile.program import Program, ProgramTable
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
+from partwise.ledger.records.kept_states import nothing_to_choose
 from partwise.ledger.records.running import Running
 from partwise.ledger.records.strategies import Settlements
 from partwise.ledger.write.lease_holding import SECONDS, is_dead, leased, leased_together, who
@@ -74,6 +75,10 @@ class Engine:
         """Choose again what is kept for late rows, if clearly more of them have come."""
         if self.state_budget is None:
             return
+        with self.ledger.database.reading() as r:
+            if nothing_to_choose(r, self.state_budget):
+                return
+        # Imported here: nearly always there is nothing to choose.
         from partwise.choose.keeping import review
 
         now = self.now()

@@ -192,21 +192,29 @@ def ages(found: ViewState, advice: StateAdvice) -> list[int]:
 
 
 def _looked_at(r: Reading, program: Program, known: Mapping[str, KeptChoice]) -> dict[str, ViewState]:
-    graph = program.graph()
-    late = {name for name, count in late_arrivals(r).items() if count >= FEWEST and name in graph.tables}
-    reached = graph.downstream(late)
     relations: Relations | None = None
     found: dict[str, ViewState] = {}
+    reached = reached_by_late(r, program)
     for name, view in program.views.items():
-        table = program.usable.get(name)
-        if not isinstance(table, Runnable) or table.written.query is not None or name not in graph.tables:
-            continue
-        if name not in known and (reached.isdisjoint(graph[name].input_names) or _rows_read(r, table) < SMALL):
-            continue
-        relations = relations or Relations(program.with_kept({}))
-        if (state := view_state(r, program, relations, view)) is not None:
-            found[name] = state
+        if name in known or is_worth_a_look(r, program, name, reached):
+            relations = relations or Relations(program.with_kept({}))
+            if name in program.usable and (state := view_state(r, program, relations, view)) is not None:
+                found[name] = state
     return found
+
+
+def reached_by_late(r: Reading, program: Program) -> frozenset[str]:
+    """Tables in which rows come late, often enough to expect more, and all that is computed from them."""
+    graph = program.graph()
+    return graph.downstream(n for n, count in late_arrivals(r).items() if count >= FEWEST and n in graph.tables)
+
+
+def is_worth_a_look(r: Reading, program: Program, name: str, reached: frozenset[str]) -> bool:
+    """Found out without a parser."""
+    table = program.usable.get(name)
+    if not isinstance(table, Runnable) or table.written.query is not None:
+        return False
+    return not reached.isdisjoint(program.graph()[name].input_names) and _rows_read(r, table) >= SMALL
 
 
 def _rows_read(r: Reading, view: Runnable) -> float:

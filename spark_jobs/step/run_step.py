@@ -456,7 +456,7 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         merged = all(patch.touching.merging is not None for patch in work.patches.values())
         entry = replace(entry, reason=f"{entry.reason}; repaired by {f'merging, {how}' if merged else how}")
     if from_kept := computing.from_kept & work.contents.keys():
-        entry = replace(entry, reason=f"{entry.reason}; joined with what was kept")
+        entry = replace(entry, reason=f"{entry.reason}; computed with what was kept")
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)

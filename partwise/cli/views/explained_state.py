@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from partwise.choose.keeping import ViewState, figures_of
+from partwise.choose.keeping import ViewState, figures_of, is_worth_a_look, reached_by_late
 from partwise.choose.state import NOTHING, StateAdvice, best
 from partwise.compile.program import CompiledView, Program, Runnable
 from partwise.compile.relations import Relations
@@ -79,6 +79,8 @@ def explained_state(
 
     compiled = program.views.get(view.name)
     if view.helper_of is not None or compiled is None or view.written.query is not None:
+        return None
+    if not view.states and not is_worth_a_look(snapshot.r, program, view.name, reached_by_late(snapshot.r, program)):
         return None
     can = _keepable(program, relations, compiled)
     if can is None:

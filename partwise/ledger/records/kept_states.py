@@ -25,8 +25,11 @@ _ALL = select(kept_state)
 _DROP = delete(kept_state).where(kept_state.c.view == bindparam("v"))
 _REVIEW = select(state_review.c.late, state_review.c.budget, state_review.c.at)
 _LATE = select(arrival.c.table, func.count()).where(arrival.c.late).group_by(arrival.c.table)
-_TOOK = select(step.c.from_kept, step.c.seconds).where(step.c.table == bindparam("t"), step.c.from_kept.is_not(None))
-_VERSIONS = select(func.count(), func.min(version.c.seq)).where(version.c.table == bindparam("t"))
+_ANY_LATE = select(arrival.c.table).where(arrival.c.late).limit(1)
+_TOOK = select(step.c.from_kept, step.c.seconds, step.c.parts).where(
+    step.c.table == bindparam("t"), step.c.from_kept.is_not(None)
+)
+_VERSIONS = select(func.count()).where(version.c.table == bindparam("t"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class KeptChoice:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Median seconds of a table's steps with and without what is kept, and how many there were of each."""
+    """Median seconds that steps took for a part with and without what is kept, and how many steps there were of each."""
 
     kept: float | None
     kept_steps: int
@@ -73,6 +76,12 @@ def late_arrivals(r: Reading) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in r.on.execute(_LATE)}
 
 
+def nothing_to_choose(r: Reading, budget: int) -> bool:
+    """Whether nothing is kept, and nothing comes late for which anything could be."""
+    late = r.on.execute(_ANY_LATE).first() is not None if budget else False
+    return not late and r.on.execute(_ALL).first() is None
+
+
 def reviewed(r: Reading) -> tuple[int, int, float] | None:
     """Late deliveries and budget when it was last looked at what is worth keeping, and when."""
     row = r.on.execute(_REVIEW).first()
@@ -86,13 +95,13 @@ def note_review(w: Writing, late: int, budget: int) -> None:
 
 
 def versions_seen(r: Reading, table: str) -> int:
-    return int(r.on.execute(_VERSIONS, {"t": table}).one()[0])
+    return int(r.on.execute(_VERSIONS, {"t": table}).scalar_one())
 
 
 def took(r: Reading, table: str) -> Took:
     rows = r.on.execute(_TOOK, {"t": table}).all()
-    with_it = [row.seconds for row in rows if row.from_kept]
-    plain = [row.seconds for row in rows if not row.from_kept]
+    with_it = [row.seconds / row.parts for row in rows if row.from_kept]
+    plain = [row.seconds / row.parts for row in rows if not row.from_kept]
     return Took(
         median(with_it) if with_it else None, len(with_it), median(plain) if plain else None, len(plain)
     )  # fmt: skip
