@@ -37,7 +37,7 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable], p
         start=definition.start,
         freshness=min((view.freshness for view in definition.served if view.freshness is not None), default=None),
         repair=_repair(definition),
-        refresh=None if definition.beside else _refresh(definition, all_tables),
+        refresh=None if definition.beside and not definition.keeps else _refresh(definition, all_tables),
         patience=_patience(definition),
         helper_of=definition.helper_of,
         also=tuple(view.name for view in definition.others),

@@ -111,6 +111,7 @@ def make_engine(
         most_parts=settings.chunk_parts,
         most_rows=settings.chunk_rows,
         batch=settings.batch,
+        state_budget=settings.state_bytes,
     )
 
 

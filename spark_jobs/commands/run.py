@@ -142,6 +142,7 @@ def _once(
         if not no_ingest:
             bad, refused = _ingest(engine, where, only, json, stop, live)
             failed += bad
+        engine.review_states()
         if now:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
@@ -273,7 +274,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 def _repaired(report: Report) -> str:
     """Only what is out of the ordinary."""
-    kept = "; joined with what was kept" if report.kept else ""
+    kept = "; computed with what was kept" if report.kept else ""
     said = "" if report.repair is None else report.repair.text()
     return f"{kept}; {said}" if said else kept
 

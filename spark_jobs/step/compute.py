@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from partwise.compile import MANY_ROWS
 from partwise.compile.many_parts import INDEX, PARTS, Lifted, spread
-from partwise.compile.program import KeptJoin, Runnable
+from partwise.compile.program import KeptOutput, Runnable
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.definitions import Placed, Statement
 from partwise.ledger.read.pin import Pin
@@ -81,7 +81,7 @@ class Computing:
     few: Callable[[int, Handle, Parts | None, str], DataFrame | None] | None = None
     #: The reference whose changed rows alone are read, while a change is merged.
     changing: int | None = None
-    #: Parts that were computed from a kept join.
+    #: Parts that were computed from kept outputs.
     from_kept: set[int] = field(default_factory=set)
     inputs: SharedInputs = field(default_factory=SharedInputs)
     _keeps: bool = True
@@ -111,7 +111,7 @@ class Computing:
         keeps, self._keeps = self._keeps, False
         found = self.result(j)
         self._keeps = keeps
-        if not self.pin.table.self_references and self._kept_join(j) is None:
+        if not self.pin.table.self_references and self._kept_output(j) is None:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
         parts = [] if self.rolling else schemas.part_fields()
         fields = [*parts, *json.loads(found.schema.json())["fields"]]
@@ -124,7 +124,7 @@ class Computing:
             return analysed
         statement = self.statement(j)
         text, found = statement.text, statement.found
-        if (kept := self._kept_join(j)) is not None:
+        if (kept := self._kept_output(j)) is not None:
             text, found = kept.rest.text, kept.rest.found
             self.from_kept.add(j)
         elif self.filtered is None and (fast := self._fast(j)) is not None:
@@ -137,20 +137,24 @@ class Computing:
         except SPARK_ERRORS as why:
             raise QueryFailed(explained(why, statement.placed)) from why
 
-    # -- kept joins
+    # -- kept outputs
 
-    def _kept_join(self, j: int) -> KeptJoin | None:
-        """The kept join that part j can read in place of inputs: up to date as of the pin, and with fewer rows."""
-        state = self.view.state
-        if state is None or not self._keeps or state.helper not in self.pin.kept:
-            return None
-        if self.filtered is not None and (self.changing is None or self.changing in state.kept):
-            return None  # what a repair filters, or merges, is rows of the inputs
-        parts = self.pin.kept[state.helper]
-        if j not in parts.rows or parts.at.version is None:
-            return None
-        tables = [self.view.update.found.tables[n] for n in state.kept]
-        return state if parts.rows[j] <= sum(self._rows_of(found, j) for found in tables) else None
+    def _kept_output(self, j: int) -> KeptOutput | None:
+        """The kept output that part j can read in place of inputs: up to date as of the pin, and with fewer rows."""
+        for state in self.view.states if self._keeps else ():
+            if not all(self._is_kept(name, j) for name in state.helpers):
+                continue
+            if self.filtered is not None and (self.changing is None or self.changing in state.kept):
+                continue  # what a repair filters, or merges, is rows of the inputs
+            tables = [self.view.update.found.tables[n] for n in state.kept]
+            kept = sum(self.pin.kept[name].rows[j] for name in state.helpers)
+            if kept <= sum(self._rows_of(found, j) for found in tables):
+                return state
+        return None
+
+    def _is_kept(self, helper: str, j: int) -> bool:
+        parts = self.pin.kept.get(helper)
+        return parts is not None and j in parts.rows and parts.at.version is not None
 
     def _rows_of(self, found: FoundReference, j: int) -> int:
         """Rows in the files that a reference reads."""
@@ -161,7 +165,7 @@ class Computing:
         return sum(file.rows or 0 for file in files)
 
     def without_kept(self) -> bool:
-        """Whether a part failed that had read a kept join: from now on, queries run as they are written."""
+        """Whether a part failed that had read a kept output: from now on, queries run as they are written."""
         used, self._keeps, self._asked = bool(self.from_kept) and self._keeps, False, None
         self.from_kept.clear()
         return used

@@ -58,7 +58,7 @@ class Report:
     failed: dict[int, str] = field(default_factory=dict)
     warned: dict[int, str] = field(default_factory=dict)
     repair: Repaired | None = None
-    kept: Parts = field(default_factory=Parts)  # computed from a kept join instead of what it joins
+    kept: Parts = field(default_factory=Parts)  # computed from kept outputs instead of the inputs
 
 
 @dataclass
@@ -110,7 +110,7 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
 def _beside(engine: Engine, table: str) -> tuple[str, ...]:
     """Helpers that a step may read if they are up to date."""
     view = engine.definition(table)
-    return (view.state.helper,) if isinstance(view, Runnable) and view.state is not None else ()
+    return view.state_helpers if isinstance(view, Runnable) else ()
 
 
 def has_its_table(computing: Computing, held: Lease) -> bool:
@@ -479,8 +479,8 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         how = f"{keys} {'key' if keys == 1 else 'keys'}"
         merged = all(patch.touching.merging is not None for patch in work.patches.values())
         entry = replace(entry, reason=f"{entry.reason}; repaired by {f'merging, {how}' if merged else how}")
-    if computing.from_kept & work.contents.keys():
-        entry = replace(entry, reason=f"{entry.reason}; joined with what was kept")
+    if from_kept := computing.from_kept & work.contents.keys():
+        entry = replace(entry, reason=f"{entry.reason}; computed with what was kept")
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)
@@ -508,7 +508,9 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
     engine.passed("committed")
     took = time.monotonic() - began
     repair = done(work.choices, _repaired(computing, work), len(work.contents), took)
-    recorded = engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took, repair=repair)
+    recorded = engine.ledger.commit(
+        held, entry, version, engine.now(), keep=True, seconds=took, repair=repair, from_kept=len(from_kept)
+    )
     engine.passed("recorded")
     for name in used:
         storage.finish(handle.path, name)
