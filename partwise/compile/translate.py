@@ -50,7 +50,7 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
 
 
 def _several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation | None:
-    """None for one window with GROUP BY."""
+    """None for one window with GROUP BY or aggregates."""
     if is_frequent(view.query):
         return translate_frequent(view, Derived(inputs, lambda _, table: with_part_columns(table)))
     if (tail := tail_of(view.query)) is not None:

@@ -102,6 +102,15 @@ def uneven(tree: exp.Expr, columns: Columns) -> tuple[SqlProblem, ...]:
     return tuple(found)
 
 
+def ambiguous(tree: exp.Expr, columns: Columns) -> tuple[SqlProblem, ...]:
+    """Columns without a table that two tables of a join have."""
+    try:
+        root = _scope(tree)
+        return tuple(p for scope in root.traverse() for p in _ambiguous_in(scope, columns)) if root else ()
+    except Exception:
+        return ()
+
+
 def _scope(tree: exp.Expr) -> Scope | None:
     from sqlglot import exp
     from sqlglot.optimizer.scope import build_scope
@@ -240,6 +249,30 @@ def _unknown_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
             yield _problem(
                 column, f"none of the tables has a column {column.name}", sorted(everything - PART_COLUMNS - _FUNCTIONS)
             )
+
+
+def _ambiguous_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
+    from sqlglot import exp
+
+    query = scope.expression
+    if not isinstance(query, exp.Select) or _extra_columns(scope):
+        return
+    joins = query.args.get("joins") or ()
+    if any(join.args.get("using") or join.method for join in joins):
+        return  # columns of both sides are one
+    unseen = {join.this.alias_or_name.lower() for join in joins if join.kind in ("SEMI", "ANTI")}
+    owners: dict[str, list[str]] = {}
+    for name, source in _read(scope):
+        for column in (_source_columns(source, columns) or ()) if name.lower() not in unseen else ():
+            owners.setdefault(column.lower(), []).append(name)
+    aliases = {item.alias.lower() for item in query.expressions if item.alias}
+    for column in scope.find_all(exp.Column):
+        found = owners.get(column.name.lower(), ())
+        if column.table or len(found) < 2 or column.name.lower() in aliases or _inside_lambda(column):
+            continue
+        start, end = place(column)
+        what = f"{column.name} is a column of {' and of '.join(found)}"
+        yield SqlProblem(start, "ambiguous-column", what, f"write {found[0]}.{column.name}", end=end)
 
 
 def _in_reach(scope: Scope, columns: Columns) -> dict[str, tuple[str, ...] | None]:

@@ -56,9 +56,21 @@ class Form:
     view: int = 60
     output: str = "snapshot"
     strategies: tuple[str, ...] = ("recompute",)
+    partial: bool = False
 
     def report(self, history: History, part: int) -> Counter[tuple[Any, ...]]:
-        return Counter(self.meaning([w.rows(history, self.view, part) for w in self.streams]))
+        rows = self.meaning([w.rows(history, self.view, part) for w in self.streams])
+        more = (any(self.lacks(w, history, part) for w in self.streams),) if self.partial else ()
+        return Counter((*row, *more) for row in rows)
+
+    def first_pane(self, window: Windowed, history: History) -> int:
+        """The second at which the first whole pane of a stream begins."""
+        pane, first = gcd(window.seconds, self.view), min(history[window.stream]) * PARTS[window.stream]
+        return -(-first // pane) * pane
+
+    def lacks(self, window: Windowed, history: History, part: int) -> bool:
+        """Whether its window begins before that."""
+        return (part + 1) * self.view - window.seconds < self.first_pane(window, history)
 
     def whole(self, history: History) -> set[int]:
         """Parts whose windows are complete; pairs are shown from the first part on that all streams have."""
@@ -67,6 +79,10 @@ class Form:
             ratios = [(history[w.stream], self.view // PARTS[w.stream]) for w in self.streams]
             first = max(min(parts) // ratio for parts, ratio in ratios)
             return set(range(first, min((max(parts) + 1) // ratio for parts, ratio in ratios)))
+        if self.partial:
+            first = max(self.first_pane(w, history) // self.view for w in self.streams)
+            ends = [(max(history[w.stream]) + 1) * PARTS[w.stream] for w in self.streams]
+            return set(range(first, min(ends) // self.view))
         for window in self.streams:
             parts = history[window.stream]
             low, high = min(parts), max(parts)
@@ -365,7 +381,8 @@ def top(draw: Draw) -> Form:
         return [(key, len(groups[key]), sum(there[key]) if there[key] else None) for key in ordered[:k]]
 
     one = len(streams) == 1
-    return Form(sql, streams, meaning, view, strategies=("recompute", "merge") if one else ("recompute",))
+    celled = ("cells",) if "grid" in gridded(streams, view) else ()
+    return Form(sql, streams, meaning, view, strategies=("recompute", "merge") if one else ("recompute", *celled))
 
 
 def frequent(draw: Draw) -> Form:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,9 @@ COUNTED = "counted"
 #: Those that can be kept in several ways, and some others, once more in another way.
 AGAIN = "again_"
 KEPT = (oracle.inner, oracle.inner, oracle.band, oracle.grouped, oracle.grouped, oracle.sets, oracle.top)
+#: Views that show windows which are not complete.
+PARTIAL = "partial_"
+EARLY = (oracle.inner, oracle.sets, oracle.frequent, oracle.last_rows)
 #: Views that hold what their windows give now.
 ROLLING = "rolling_"
 
@@ -50,8 +54,10 @@ def document(name: str, form: Form) -> str:
     if name.startswith(ROLLING):
         return f"---\nview: {name}\npart: {form.view} seconds\noutput: rolling\nquery: |\n  {form.sql}\n"
     way = form.strategies[len(form.strategies) // 2 if name.startswith(AGAIN) else -1]
-    strategy = f"strategy: {way}\n" if form.output == "snapshot" else "output: pairs\n"
+    way = "" if form.partial else f"strategy: {way}\n"
+    strategy = way if form.output == "snapshot" else "output: pairs\n"
     strategy = "" if name == COUNTED else strategy
+    strategy += "partial: true\n" if form.partial else ""
     return f"---\nview: {name}\npart: {form.view} seconds\n{strategy}query: |\n  {form.sql}\n"
 
 
@@ -68,6 +74,7 @@ def test_every_form(spark: SparkSession, tmp_path: Path) -> None:
     forms = {f"v{at}_{make.__name__}": make(draw) for at, make in enumerate((*MAKERS, oracle.pairs))}
     forms |= {f"{AGAIN}{at}": make(draw) for at, make in enumerate(KEPT)}
     forms |= {f"{ROLLING}{make.__name__}": make(draw) for make in MAKERS if make is not oracle.pairs}
+    forms |= {f"{PARTIAL}{make.__name__}": replace(make(draw), partial=True) for make in EARLY}
     forms[COUNTED] = next(form for name, form in forms.items() if name.endswith("distinct"))
     views = "".join(document(name, form) for name, form in forms.items())
     workspace = Workspace(spark, tmp_path, SOURCES + NODE + views)

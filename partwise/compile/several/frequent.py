@@ -14,6 +14,7 @@ from math import gcd
 
 from partwise.compile.model import Choice, GeneratedView, InputTable, QueryView, Translation
 from partwise.compile.several.check import problems_of
+from partwise.compile.several.partial import with_partial
 from partwise.compile.several.read import Several, read
 from partwise.compile.window.plan import window
 from partwise.parts import Bound, Reference
@@ -32,7 +33,7 @@ def is_frequent(text: str) -> bool:
 
 def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     query = read(view.query, inputs)
-    keys, count = _items(query)
+    keys, count = _items(query, view.partial)
     problems = [*problems_of(_counted(query), view), *changing(query.plain)]
     if problems:
         raise TranslationError(*problems)
@@ -41,10 +42,13 @@ def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Tra
         raise TranslationError(SqlProblem(at, "bad-strategy", what, "remove it"))
     why = f"{count} groups and a bound of each pane"
     types = (("n", "bigint"), ("n_at_most", "bigint"), ("certain", "boolean"))
-    return Translation(_views(view, query, keys, count), Choice("merge", why), types=types)
+    views = _views(view, query, keys, count)
+    if view.partial:
+        views = tuple(with_partial(view, query, views, [*keys, *_SHOWN]))
+    return Translation(views, Choice("merge", why), types=types)
 
 
-def _items(query: Several) -> tuple[list[str], int]:
+def _items(query: Several, partial: bool) -> tuple[list[str], int]:
     """The keys, by the names that they have in the result, and how many groups a pane keeps."""
     if len(query.streams) != 1 or query.streams[0].rows is not None:
         raise TranslationError(SqlProblem(query.streams[0].start, "top-k", "FREQUENT is for one window", _FORM))
@@ -72,8 +76,9 @@ def _items(query: Several) -> tuple[list[str], int]:
         raise TranslationError(
             SqlProblem(where, "top-k", "beside FREQUENT stand the columns of GROUP BY, all of them", _FORM)
         )
-    if taken := [k for k, name in zip(keys, names, strict=True) if name in _SHOWN]:
-        what = f"FREQUENT adds columns called {', '.join(_SHOWN)}"
+    added = (*_SHOWN, *(["partial"] if partial else []))
+    if taken := [k for k, name in zip(keys, names, strict=True) if name in added]:
+        what = f"FREQUENT adds columns called {', '.join(added)}"
         raise TranslationError(SqlProblem(taken[0].offset, "duplicate-column", what, "give it another name with AS"))
     return names, int(inside)
 

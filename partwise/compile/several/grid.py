@@ -10,6 +10,8 @@ window. So that the view knows which part it is in, whatever is in it, each G[j]
 
 from __future__ import annotations
 
+from math import prod
+
 from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.select import Names
 from partwise.compile.several.check import column_names
@@ -38,6 +40,13 @@ def why_not_grid(view: QueryView, query: Several) -> str | None:
 def shortest(view: QueryView, query: Several) -> int:
     """Parts of the view in its shortest window: in so many the rows that came about in one part may be shown."""
     return min(stream.panes(view.part) for stream in query.streams)
+
+
+def stays(view: QueryView, query: Several) -> float:
+    """In how many parts a joined row is shown on average, if rows come evenly: of all panes that meet in windows, those
+    with the newest of a stream are new."""
+    panes = [stream.panes(view.part) for stream in query.streams]
+    return prod(panes) / (prod(panes) - prod(n - 1 for n in panes))
 
 
 def until(view: QueryView, query: Several) -> str:

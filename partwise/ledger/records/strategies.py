@@ -114,6 +114,10 @@ def _kept_for(graph: Graph, view: str) -> list[str]:
     return [name for name in tables_of(graph, view) if not is_dated(view, name)]
 
 
+#: The helpers of groups of a join that keep each stream by itself.
+_FACTOR = {"a", "b"}
+
+
 def usual_rows(r: Reading, table: str) -> int | None:
     """Rows in a part, on the average of the newest ones; None while there are none."""
     found = [rows for rows in r.on.execute(_ROWS, {"t": table}).scalars() if rows]
@@ -123,10 +127,11 @@ def usual_rows(r: Reading, table: str) -> int | None:
 def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None, rows: int) -> int | None:
     """As the helpers with panes have them by now; else as they were counted, grown as rows have (`rows` in a part).
 
-    Never the rows of the view itself: they are after HAVING, and of the whole window.
+    Never the rows of the view itself: they are after HAVING, and of the whole window. How many rows a join has, no
+    helper of its groups tells.
     """
     helpers = [graph[name] for name in _kept_for(graph, view) if name != view]
-    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling")]
+    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling", "cells", *_FACTOR)]
     found = [n for name in panes if (n := usual_rows(r, name)) is not None]
     if found:
         return sum(found)
@@ -138,8 +143,10 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
     helpers = {graph[name].helper_kind for name in _kept_for(graph, view) if name != view}
-    if helpers in ({"last"}, {"grid"}):
+    if helpers in ({"last"}, {"grid"}, {"cells"}):
         return helpers.pop()
+    if helpers == _FACTOR:
+        return "factor"
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
 
 
