@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from partwise.compile.model import Choice, Strategy, WindowShape
+from partwise.compile.model import Choice, PaneShape, Strategy, WindowShape
 from partwise.definitions.definitions import Check, Definition, Definitions, Dimension, Source, Statement, View
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place
@@ -159,7 +159,7 @@ class CompiledView:
     `usual` is the choice that the query alone suggests (or its author asks for); plain SQL has none. A window has a
     `shape`, which is what choosing by counts has to know, and a `mark`, which says which query it is, however it is
     kept: a choice holds as long as that stays. `own` are the same ways with helpers that no other view reads, where
-    `alternatives` have helpers that can be shared. `columns` are the names of the result where they are known for sure,
+    `alternatives` have helpers that can be shared, and `panes` what those of merging hold. `columns` are the names of the result where they are known for sure,
     `types` those of their types that are, by lower-case name.
     """
 
@@ -172,6 +172,7 @@ class CompiledView:
     types: Mapping[str, str] = field(default_factory=dict)
     sampled: Sampled | None = None
     own: tuple[Alternative, ...] = ()
+    panes: PaneShape | None = None
 
     @property
     def name(self) -> str:
@@ -200,7 +201,8 @@ class Program:
     """Everything that a workspace runs. `views` are compiled, by name, in an order in which they can be computed.
 
     `choices` are those that differ from what a query alone suggests. `owning` are views that share no helpers, because
-    theirs were built before others could read them, or because those of others lack parts. `written` is what the authors wrote, with all
+    theirs were built before others could read them, or because those of others lack parts. `covered` are those that
+    read panes which hold more than they need, with how they do. `written` is what the authors wrote, with all
     problems: of a definition with errors there may be a compiled view for looking at, which is not `usable`.
     """
 
@@ -208,6 +210,7 @@ class Program:
     views: Mapping[str, CompiledView] = field(default_factory=dict)
     choices: Mapping[str, Choice] = field(default_factory=dict)
     owning: frozenset[str] = frozenset()
+    covered: Mapping[str, Alternative] = field(default_factory=dict)
 
     @property
     def tables(self) -> Mapping[str, Definition]:
@@ -230,7 +233,10 @@ class Program:
 
     def alternative(self, view: str) -> Alternative:
         """The way in which a compiled view runs."""
-        return self.views[view].alternative(self.choice(view), view in self.owning)
+        choice = self.choice(view)
+        if view in self.covered and view not in self.owning and choice is not None and choice.strategy == "merge":
+            return self.covered[view]
+        return self.views[view].alternative(choice, view in self.owning)
 
     def own_way(self, view: str) -> Alternative:
         """The same, with helpers that no other view reads."""
@@ -240,6 +246,10 @@ class Program:
         """The same program in which these views, and no others, have helpers of their own that could be shared."""
         wanted = frozenset(view for view in views if view in self.views and self.views[view].own)
         return self if wanted == self.owning else replace(self, owning=wanted)
+
+    def with_covered(self, covered: Mapping[str, Alternative]) -> Program:
+        """The same program in which these views, and no others, read panes that hold more than they need."""
+        return replace(self, covered=dict(covered)) if covered or self.covered else self
 
     def choosing(self, choices: Mapping[str, Choice]) -> Program:
         """The same program with these choices, by view. What is not possible, or up to the author, stays as it is."""

@@ -443,6 +443,11 @@ strategy = _table(
 )
 
 
+#: Views that read panes which hold more than they need. A helper that others have as well is written down with all that
+#: makes it, so that it stays when they go.
+cover = _table("cover", _key("view"), Column("base", Text, nullable=False), Column("seq", BigInteger, nullable=False))
+
+
 #: When the refresh policy of a view fired last: what was due by then is released.
 refresh = _table(
     "refresh",

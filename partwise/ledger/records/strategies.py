@@ -15,13 +15,15 @@ from partwise.ledger.catalog import Catalog
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.pin import DefinitionChanged
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import lease, part, strategy
+from partwise.ledger.schema import cover, lease, part, strategy
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import Busy
 from partwise.plan.model import parts_of_due
 from partwise.tables import Graph, Table, is_dated
 
 _ALL = select(strategy)
+_COVERS = select(cover.c.view, cover.c.base)
+_UNCOVER = delete(cover).where(cover.c.view == bindparam("v"))
 _DROP = delete(strategy).where(strategy.c.view == bindparam("v"))
 _WITH_ROWS = (
     select(part.c.part)
@@ -57,18 +59,26 @@ class Settlement:
 
 
 class Settlements(dict[str, Settlement]):
-    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them."""
+    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them.
+    `covers`: which panes views read that hold more than they need, as `partwise.compile.sharing.cover` writes it."""
 
-    def __init__(self, found: Mapping[str, Settlement], owners: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        found: Mapping[str, Settlement],
+        owners: Mapping[str, str] | None = None,
+        covers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(found)
         self.owners = {} if owners is None else dict(owners)
+        self.covers = {} if covers is None else dict(covers)
 
 
 def settlements(r: Reading, graph: Graph | None = None) -> Settlements:
     """`graph` is what the ledger has; without it, nobody owns helpers."""
     names = [field.name for field in fields(Settlement)]
     found = (Settlement(**{name: getattr(row, name) for name in names}) for row in r.on.execute(_ALL))
-    return Settlements({item.view: item for item in found}, None if graph is None else owners(graph))
+    covers = {row.view: row.base for row in r.on.execute(_COVERS)}
+    return Settlements({item.view: item for item in found}, None if graph is None else owners(graph), covers)
 
 
 def owners(graph: Graph) -> dict[str, str]:
@@ -83,12 +93,25 @@ def owners(graph: Graph) -> dict[str, str]:
 def same(one: Settlements, other: Settlements) -> bool:
     """Whether definitions made with either of them are the same."""
     chosen = ({view: item.strategy for view, item in known.items()} for known in (one, other))
-    return next(chosen) == next(chosen) and one.owners == other.owners
+    return next(chosen) == next(chosen) and (one.owners, one.covers) == (other.owners, other.covers)
 
 
 def write(w: Writing, item: Settlement) -> None:
     w.on.execute(_DROP, {"v": item.view})
     w.on.execute(insert(strategy), asdict(item) | {"seq": w.seq, "at": w.at})
+
+
+def uncover(w: Writing, view: str) -> None:
+    w.on.execute(_UNCOVER, {"v": view})
+
+
+def cover_views(w: Writing, covers: Mapping[str, str], graph: Graph) -> None:
+    """Note which panes views read, and forget those of views that are gone."""
+    known = {row.view for row in w.on.execute(_COVERS)}
+    for view in known & covers.keys() | known - graph.tables.keys():
+        uncover(w, view)
+    if covers:
+        w.on.execute(insert(cover), [{"view": view, "base": base, "seq": w.seq} for view, base in covers.items()])
 
 
 def tables_of(graph: Graph, view: str) -> dict[str, Table]:
