@@ -111,6 +111,43 @@ class WindowShape:
 
 
 @dataclass(frozen=True, slots=True)
+class PaneKey:
+    """`text` as it is compared, and the column of the panes."""
+
+    text: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaneCell:
+    """The same of what is aggregated. `counts`: it is never NULL."""
+
+    text: str
+    name: str
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PaneCondition:
+    """As it is compared and as it is `written`, without the name of the table; the columns that it looks at."""
+
+    text: str
+    written: str
+    columns: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PaneShape:
+    """What panes of one table hold, so that others can be told to hold at least that. `seconds` are in a pane."""
+
+    table: str
+    seconds: int
+    keys: tuple[PaneKey, ...]
+    cells: tuple[PaneCell, ...]
+    where: tuple[PaneCondition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """The views that one strategy makes of a window, in the order in which they are computed."""
 
@@ -124,7 +161,7 @@ class Translation:
     """Views in the order in which they are computed; the last one is the view itself.
 
     A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`. `shared` are the
-    same ways with helpers that are made for several views to read. `types` are those of the view's columns that are
+    same ways with helpers that are made for several views to read, `panes` what the panes of merging hold. `types` are those of the view's columns that are
     known, by lower-case name.
     """
 
@@ -135,4 +172,5 @@ class Translation:
     variants: tuple[Variant, ...] = ()
     shared: tuple[Variant, ...] = ()
     shape: WindowShape | None = None
+    panes: PaneShape | None = None
     types: tuple[tuple[str, str], ...] = ()

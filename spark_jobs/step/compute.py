@@ -275,6 +275,11 @@ class Computing:
         view = self.view
         return view.initialize if j == self.pin.start and view.initialize is not None else view.update
 
+    def names_of(self, j: int) -> tuple[str, ...]:
+        """Temporary views with what each reference of part j means, in the order of the text."""
+        found = self.view.update.found
+        return tuple(self._name(each, j, False, found, range(len(found.tables))) for each in found.tables)
+
     def _name(
         self, found: FoundReference, j: int, named: bool, among: FoundReferences, numbers: Sequence[int | None]
     ) -> str:

@@ -24,7 +24,7 @@ from partwise.ledger.write.leases import Lease, check
 from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.mixing import Read, mixed_reads
 from partwise.plan.moments import common_moments
-from partwise.plan.planner import look_around, steps_of
+from partwise.plan.planner import Look, look_around, steps_of
 from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
 from partwise.tables import DIMENSION_PART, Table
@@ -162,17 +162,19 @@ def pin(
     limit: int,
     beside: Collection[str] = (),
     facts: LedgerFacts | None = None,
+    looks: Mapping[str, Look] | None = None,
 ) -> Pin | None:
     """Pin a step of at most `limit` parts, or None if nothing that was requested is due and ready.
 
-    `beside` are helpers that the step may read if they are up to date; `facts`: what is known of the same snapshot already.
+    `beside` are helpers that the step may read if they are up to date; `facts` and `looks`: what is known of the same
+    snapshot already.
     """
     check(r, held)
     graph = store.graph(r)
     if held.table not in graph.tables or fingerprint not in (None, graph[held.table].fingerprint):
         raise DefinitionChanged(held.table)
     table, facts = graph[held.table], facts or LedgerFacts(r)
-    looks = look_around(graph, facts, now, {table.name})
+    looks = look_around(graph, facts, now, {table.name}) if looks is None else looks
     look = looks.get(table.name)
     if look is None:
         return None
