@@ -133,7 +133,9 @@ class Shop:
     @classmethod
     def opened(cls, spark: SparkSession, at: Path, size: int, ratio: float) -> Shop:
         (at / "view_defs").mkdir(parents=True)
-        (at / "view_defs" / "all.yaml").write_text(TEXT.format(ratio=ratio, orders=size // 100, cells=max(100, size // 250)))
+        (at / "view_defs" / "all.yaml").write_text(
+            TEXT.format(ratio=ratio, orders=size // 100, cells=max(100, size // 250))
+        )
         program = load(str(at / "view_defs"))
         assert program.ok, [str(p) for p in program.problems]
         ledger = open_ledger(f"sqlite:///{at / 'ledger.db'}", 0.0)

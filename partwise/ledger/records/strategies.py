@@ -16,7 +16,7 @@ from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.pin import DefinitionChanged
 from partwise.ledger.records.kept_states import KeptChoice, choices
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import cover, lease, part, strategy
+from partwise.ledger.schema import cover, part, strategy
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import must_be_free
 from partwise.plan.model import parts_of_due
