@@ -137,6 +137,8 @@ def _output(item: exp.Expr) -> Output | None:
     from sqlglot import exp
 
     start, end = place(item)
+    while isinstance(item, exp.Paren):
+        item = item.this
     if isinstance(item, exp.Alias):
         return Output(item.alias, *place(item.args["alias"]))
     if isinstance(item, exp.Column):
