@@ -153,7 +153,7 @@ def _output(item: exp.Expr) -> Output | None:
 def _generates(item: exp.Expr) -> bool:
     from sqlglot import exp
 
-    name = item.name.lower() if isinstance(item, exp.Anonymous) else type(item).__name__.lower()
+    name = item.name.lower() if isinstance(item, exp.Anonymous) else type(item).__name__.lower().strip("_")
     return name in _GENERATORS
 
 
