@@ -138,6 +138,7 @@ def _query(view: View, catalog: KnownNames) -> Iterator[Problem]:
     found += bad_types(text, analysis.tokens)
     if analysis.tree is not None:
         found += unstorable(analysis.tree, catalog.types_read(analysis.found))
+        found += foreign(analysis.tree, analysis.tokens)
         found += bad_names(outputs(analysis.tree, catalog.columns_of) or ())
     for p in found:
         at = view.query.at(p.start)

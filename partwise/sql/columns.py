@@ -147,6 +147,8 @@ def _output(item: exp.Expr) -> Output | None:
     from sqlglot import exp
 
     start, end = place(item)
+    while isinstance(item, exp.Paren):
+        item = item.this
     if isinstance(item, exp.Alias):
         return Output(item.alias, *place(item.args["alias"]))
     if isinstance(item, exp.Column):
@@ -161,7 +163,7 @@ def _output(item: exp.Expr) -> Output | None:
 def _generates(item: exp.Expr) -> bool:
     from sqlglot import exp
 
-    name = item.name.lower() if isinstance(item, exp.Anonymous) else type(item).__name__.lower()
+    name = item.name.lower() if isinstance(item, exp.Anonymous) else type(item).__name__.lower().strip("_")
     return name in _GENERATORS
 
 

@@ -77,6 +77,8 @@ def test_odd_queries_are_refused_where_spark_refuses_them() -> None:
         ("SELECT s, SUM(CAST(x AS decimal(39,2))) AS q FROM m [WINDOW 10 minutes] GROUP BY s", "bad-type"),
         ("SELECT s, SUM(FOOBAR(x)) AS q FROM m [WINDOW 10 minutes] GROUP BY s", "unknown-function"),
         ("SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] WHERE s = :p GROUP BY s", "sql-syntax"),
+        ("SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] WHERE s SIMILAR TO 'a' GROUP BY s", "sql-syntax"),
+        ("SELECT s, SUM(CAST(n AS int64)) AS q FROM m [WINDOW 10 minutes] GROUP BY s", "bad-type"),
         ("SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] WHERE s = '${p}' GROUP BY s", "sql-syntax"),
         ("SELECT s, SUM(x) AS `a b` FROM m [WINDOW 10 minutes] GROUP BY s", "bad-name"),
         ("SELECT a.s, a.t - b.t AS q FROM m [WINDOW 2 minutes] a JOIN m [WINDOW 3 minutes] b ON a.s = b.s", "bad-type"),
