@@ -205,12 +205,20 @@ def copy_without(
     return tuple(staged)
 
 
-def values_of(spark: SparkSession, handle: Handle, files: Sequence[File], parts: Parts | None) -> DataFrame | None:
-    """The rows of a few small files as values: what is selected from them needs no job. None: that is for Spark."""
+def few_of(handle: Handle, files: Sequence[File], parts: Parts | None) -> Any | None:
+    """The rows of a few small files, as Arrow. None: that is for Spark."""
     if not can_be_read(handle, files) or sum(file.rows or MOST_ROWS + 1 for file in files) > MOST_ROWS:
         return None
     tables = [_read(handle, file, None, None if parts is None else _in(parts)) for file in files]
-    return spark.createDataFrame(pa.concat_tables(tables)) if tables else None
+    return pa.concat_tables(tables) if tables else None
+
+
+def distinct_values(rows: Any, expressions: Sequence[str]) -> list[tuple[Any, ...]] | None:
+    """The distinct values of plain columns; None where something has to be computed, which is for Spark."""
+    names = [_plain(sql) for sql in expressions]
+    if None in names:
+        return None
+    return list(dict.fromkeys(zip(*(rows.column(name).to_pylist() for name in names), strict=True)))
 
 
 def rows_with(
