@@ -21,7 +21,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from deltalake import Schema
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from partwise import storage
 from partwise.object_store import is_remote
@@ -254,8 +254,9 @@ def rows_with(
     rows = pa.concat_tables(found) if found else schema.empty_table()
     for name in absent:
         rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
-    kinds = StructType.fromJson(json.loads(handle.schema))
-    return spark.createDataFrame(rows.select(schema.names).cast(schema), kinds).coalesce(1)
+    stored = StructType.fromJson(json.loads(handle.schema))
+    kinds = StructType([StructField(field.name, field.dataType) for field in stored])
+    return spark.createDataFrame(rows.select(schema.names), kinds).coalesce(1)
 
 
 def _matching(
