@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -209,9 +210,9 @@ def test_large_parts_are_cut_by_key_and_only_touched_files_are_read(
     opened: set[str] = set()
     read = keys._read
 
-    def reading(given: storage.Handle, file: storage.File, *rest: Any) -> Any:
-        opened.update({file.path} if given.path == before.path else ())
-        return read(given, file, *rest)
+    def reading(given: storage.Handle, files: Sequence[storage.File], *rest: Any) -> Any:
+        opened.update(file.path for file in files if given.path == before.path)
+        return read(given, files, *rest)
 
     monkeypatch.setattr(keys, "_read", reading)
     space.replace("m", {BASE: [*rows, row(BASE, rng, k="042")]})
