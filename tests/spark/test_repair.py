@@ -380,7 +380,7 @@ def test_a_repair_that_spark_refuses_is_left_alone_for_a_while(
 
     space, rng = filled(spark, tmp_path / "w", "grouped")
     monkeypatch.setattr(run_step, "make_patch", refused)
-    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0, "merge": 0})
+    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0.01, "merge": 0.01})
     monkeypatch.setattr(repair, "MOST_CHANGED", 10)
     for _ in range(2):
         space.replace("m", {BASE + 1: [*space.rows("m")[BASE + 1], row(BASE + 1, rng)]})
