@@ -316,7 +316,7 @@ def place(node: exp.Expr) -> tuple[int, int]:
 
 
 #: What uses columns that it does not name.
-_UNNAMED = re.compile(r"\b(?:natural|pivot|unpivot|table)\b|\|>")
+_UNNAMED = re.compile(r"\b(?:natural|pivot|unpivot|table|identifier)\b|\|>")
 #: What stands before a star that is no list of columns: COUNT(*), or something to multiply.
 _HARMLESS = re.compile(r"(?:\bcount\s*\(|[\w`)\]'\"](?<!\bselect)(?<!\bdistinct)(?<!\ball))\s*$")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)

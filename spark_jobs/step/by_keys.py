@@ -35,7 +35,7 @@ from spark_jobs.step import read
 from spark_jobs.step.by_merging import Merging
 from spark_jobs.step.changed_rows import Changed, changed
 from spark_jobs.step.compute import Computing
-from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys, rows_with
+from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys, distinct_values, rows_with
 
 log = logging.getLogger("partwise.step")
 
@@ -390,11 +390,16 @@ class Repairs:
         for n, sql in touched.taken.items():
             wanted = [f"CAST({e} AS {t}) AS k{i}" for i, (e, t) in enumerate(zip(sql, types, strict=True))]
             for change in moved.get(n, ()):
-                values = change.values(spark)
-                rows = change.rows(spark) if values is None else values
-                rows = rows.selectExpr(*wanted)
-                rows = rows.distinct().limit(MOST + 1) if values is None else rows
-                found |= dict.fromkeys(tuple(row) for row in rows.collect())
+                few = change.few()
+                values = None if few is None else distinct_values(few, sql)
+                if values is None:
+                    # Of values in memory it needs no job.
+                    rows = change.rows(spark) if few is None else spark.createDataFrame(few)
+                    rows = rows.selectExpr(*wanted)
+                    values = [
+                        tuple(row) for row in (rows.distinct().limit(MOST + 1) if few is None else rows).collect()
+                    ]
+                found |= dict.fromkeys(values)
         return TouchedKeys(touched.columns, types, tuple(found)[: MOST + 1])
 
 

@@ -38,6 +38,8 @@ from spark_jobs.step.stage import with_part
 PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
 HIDDEN = (*PART_COLUMNS, "_file")
 _names = count()
+#: What queries were found to give, by all that it follows from: to look through a query takes Spark its time.
+_schemas: dict[tuple[object, ...], str] = {}
 #: A line of the query as it ran, perhaps cut, and below it the marks under what failed.
 _CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)\n( *)(\^+)")
 _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
@@ -108,6 +110,8 @@ class Computing:
     def first_schema(self) -> str:
         """The schema of the table by this query: INITIALIZE gives it, if there is one. Raises QueryFailed, BadSchema."""
         j = self.pin.start if self.view.initialize else self.pin.due.first
+        if (asked := self._asks()) in _schemas:
+            return _schemas[asked]
         keeps, self._keeps = self._keeps, False
         found = self.result(j)
         self._keeps = keeps
@@ -115,7 +119,15 @@ class Computing:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
         parts = [] if self.rolling else schemas.part_fields()
         fields = [*parts, *json.loads(found.schema.json())["fields"]]
-        return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+        _schemas[asked] = schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+        return _schemas[asked]
+
+    def _asks(self) -> tuple[object, ...]:
+        """What the schema follows from."""
+        view, inputs = self.view, {name: self.handle(name) for name in self.pin.inputs}
+        handles = {**inputs, self.pin.table.name: self.own}
+        stored = tuple((name, None if handle is None else handle.schema) for name, handle in handles.items())
+        return hash(self.engine.spark), view.initialize and view.initialize.text, view.update.text, self.rolling, stored
 
     def result(self, j: int) -> DataFrame:
         """The result of part j without part columns, not yet computed. Raises QueryFailed."""

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from deltalake import Schema
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from partwise import storage
 from partwise.object_store import is_remote
@@ -155,14 +155,14 @@ def gone(spark: SparkSession, handle: Handle, parts: Parts, keys: AnyOf, leave_o
     touched, found, count = [], [], 0
     for file in files:
         # Row groups by whose statistics no key can be there are not read.
-        seen = _read(handle, file, names, _may_match(parts, keys))
+        seen = _read(handle, [file], names, _may_match(parts, keys))
         here = int(_mask(seen, parts, keys).sum())
         count += here
         if count > MOST_ROWS:
             return None
         if here:
             touched.append(file)
-            whole = _read(handle, file, None, _may_match(parts, keys))
+            whole = _read(handle, [file], None, _may_match(parts, keys))
             found.append(whole.filter(pa.array(_mask(whole, parts, keys))))
     rows = pa.concat_tables(found) if found else _schema(handle).empty_table()
     return Gone(tuple(touched), _digests(spark, rows, handle.schema, leave_out), rows)
@@ -176,13 +176,13 @@ def few_rows(rows: DataFrame) -> DataFrame:
 
 def rows_of(handle: Handle, file: File) -> Any:
     """All rows of a file, with the columns of the table."""
-    return _read(handle, file, None, None)
+    return _read(handle, [file], None, None)
 
 
 def parts_with(handle: Handle, file: File, parts: Parts, keys: AnyOf) -> list[int]:
     """Those of these parts of which a file has a row with one of the keys."""
     names = list(dict.fromkeys([schemas.PART, *(c for each in keys.sets for c in each.columns)]))
-    seen = _read(handle, file, names, _may_match(parts, keys))
+    seen = _read(handle, [file], names, _may_match(parts, keys))
     held = seen.column(schemas.PART).to_numpy()[_mask(seen, parts, keys)]
     return [int(p) for p in np.unique(held)]
 
@@ -197,7 +197,7 @@ def copy_without(
     storage.begin(handle, step)
     staged = []
     for number, file in enumerate(files):
-        rows = _read(handle, file, None, None)
+        rows = _read(handle, [file], None, None)
         drop = reduce(or_, (_mask(rows, parts, keys) for parts, keys in left_out))
         kept = rows.filter(pa.array(~drop))
         if kept.num_rows:
@@ -205,12 +205,19 @@ def copy_without(
     return tuple(staged)
 
 
-def values_of(spark: SparkSession, handle: Handle, files: Sequence[File], parts: Parts | None) -> DataFrame | None:
-    """The rows of a few small files as values: what is selected from them needs no job. None: that is for Spark."""
+def few_of(handle: Handle, files: Sequence[File], parts: Parts | None) -> Any | None:
+    """The rows of a few small files, as Arrow. None: that is for Spark."""
     if not can_be_read(handle, files) or sum(file.rows or MOST_ROWS + 1 for file in files) > MOST_ROWS:
         return None
-    tables = [_read(handle, file, None, None if parts is None else _in(parts)) for file in files]
-    return spark.createDataFrame(pa.concat_tables(tables)) if tables else None
+    return _read(handle, files, None, None if parts is None else _in(parts)) if files else None
+
+
+def distinct_values(rows: Any, expressions: Sequence[str]) -> list[tuple[Any, ...]] | None:
+    """The distinct values of plain columns; None where something has to be computed, which is for Spark."""
+    names = [_plain(sql) for sql in expressions]
+    if None in names:
+        return None
+    return list(dict.fromkeys(zip(*(rows.column(name).to_pylist() for name in names), strict=True)))
 
 
 def rows_with(
@@ -236,34 +243,31 @@ def rows_with(
         for each, given in zip(pairs, keys.sets, strict=True)
         for cut in (given.projected([c for c, _ in each]),)
     )
-    found, count, schema = [], 0, _schema(handle)
-    for file in files:
-        found.append(_matching(handle, file, parts, renamed, columns))
-        count += found[-1].num_rows
-        if count > MOST_ROWS:
-            return None
-    absent = [name for name in schema.names if found and name not in found[0].column_names]
-    rows = pa.concat_tables(found) if found else schema.empty_table()
-    for name in absent:
-        rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
-    kinds = StructType.fromJson(json.loads(handle.schema))
-    return spark.createDataFrame(rows.select(schema.names).cast(schema), kinds).coalesce(1)
+    schema, rows = _schema(handle), _matching(handle, files, parts, renamed, columns)
+    if rows.num_rows > MOST_ROWS:
+        return None
+    for name in schema.names:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+    stored = StructType.fromJson(json.loads(handle.schema))
+    kinds = StructType([StructField(field.name, field.dataType) for field in stored])
+    return spark.createDataFrame(rows.select(schema.names), kinds).coalesce(1)
 
 
 def _matching(
-    handle: Handle, file: File, parts: Parts | None, sets: Sequence[TouchedKeys], columns: Collection[str]
+    handle: Handle, files: Sequence[File], parts: Parts | None, sets: Sequence[TouchedKeys], columns: Collection[str]
 ) -> Any:
-    """Rows of a file with one of the keys."""
+    """Rows of these files with one of the keys."""
     schema = _schema(handle)
     having = [_one_of(schema, each) for each in sets if each.values and each.columns]
     looked = [c for each in sets for c in each.columns]
     names = list(dict.fromkeys([*columns, *looked]))
-    if not having:
+    if not having or not files:
         return pa.schema([schema.field(name) for name in names]).empty_table()
     where = reduce(or_, having)
-    if parts is not None and not file.only_holds(parts):
+    if parts is not None and not all(file.only_holds(parts) for file in files):
         where = where & _in(parts)
-    rows = _read(handle, file, names, where)
+    rows = _read(handle, files, names, where)
     if all(len(each.columns) == 1 for each in sets):
         return rows
     return rows.filter(pa.array(reduce(or_, (_having(rows, each) for each in sets))))
@@ -293,12 +297,10 @@ def _schema(handle: Handle) -> Any:
     return pa.schema(Schema.from_json(handle.schema).to_arrow())
 
 
-def _read(handle: Handle, file: File, names: list[str] | None, where: Any) -> Any:
+def _read(handle: Handle, files: Sequence[File], names: list[str] | None, where: Any) -> Any:
     system, base = located(handle.path)
-    schema = _schema(handle)
-    rows = pq.read_table(
-        f"{base}/{file.path}", schema=schema, columns=names, filters=where, filesystem=system, partitioning=None
-    )
+    schema, paths = _schema(handle), [f"{base}/{file.path}" for file in files]
+    rows = pq.read_table(paths, schema=schema, columns=names, filters=where, filesystem=system, partitioning=None)
     return rows.cast(schema if names is None else pa.schema([schema.field(name) for name in names]))
 
 

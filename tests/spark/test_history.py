@@ -203,7 +203,7 @@ class History:
         batch = Batch(views=self.rng.choice([1, 2, 20]))
         self.log.append(f"repair by {way}, {batch.views} tables in a job")
         # By the rule for costs these parts are small, and are computed again: here it chooses as if their rows were many.
-        with patch.multiple(repair, FIXED={"recompute": 10**8, "keys": 0, "merge": 0}, MOST_CHANGED=10):
+        with patch.multiple(repair, FIXED={"recompute": 10**8, "keys": 0.01, "merge": 0.01}, MOST_CHANGED=10):
             self._run(way, batch)
 
     def _run(self, way: str, batch: Batch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -209,9 +210,9 @@ def test_large_parts_are_cut_by_key_and_only_touched_files_are_read(
     opened: set[str] = set()
     read = keys._read
 
-    def reading(given: storage.Handle, file: storage.File, *rest: Any) -> Any:
-        opened.update({file.path} if given.path == before.path else ())
-        return read(given, file, *rest)
+    def reading(given: storage.Handle, files: Sequence[storage.File], *rest: Any) -> Any:
+        opened.update(file.path for file in files if given.path == before.path)
+        return read(given, files, *rest)
 
     monkeypatch.setattr(keys, "_read", reading)
     space.replace("m", {BASE: [*rows, row(BASE, rng, k="042")]})
@@ -379,7 +380,7 @@ def test_a_repair_that_spark_refuses_is_left_alone_for_a_while(
 
     space, rng = filled(spark, tmp_path / "w", "grouped")
     monkeypatch.setattr(run_step, "make_patch", refused)
-    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0, "merge": 0})
+    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0.01, "merge": 0.01})
     monkeypatch.setattr(repair, "MOST_CHANGED", 10)
     for _ in range(2):
         space.replace("m", {BASE + 1: [*space.rows("m")[BASE + 1], row(BASE + 1, rng)]})

@@ -67,7 +67,7 @@ def test_rows_of_a_file_with_touched_keys(tmp_path: Path) -> None:
         pq.write_table(pa.Table.from_pylist(rows, schema=stored), tmp_path / f"t/{n}.parquet", row_group_size=7)
         keys, parts = some_keys(rng), rng.choice([None, Parts.single(2), Parts.of((1, 2), (4, 4))])
         file = storage.File(f"{n}.parquet", 1, len(rows), 1, 4)
-        found = _matching(handle, file, parts, keys.sets, ["part", "later", "x"]).to_pylist()
+        found = _matching(handle, [file], parts, keys.sets, ["part", "later", "x"]).to_pylist()
         expected = [
             row
             for row in rows

@@ -136,6 +136,7 @@ def test_columns_of_results(sql: str, names: tuple[str | None, ...] | None) -> N
         ("SELECT k FROM m NATURAL JOIN n", ALL),
         ("FROM m |> WHERE k > 1", ALL),
         ("SELECT k FROM (TABLE m)", ALL),
+        ("SELECT IDENTIFIER('am' || 'ount') FROM m", ALL),
     ],
 )
 def test_columns_that_a_text_may_use(text: str, expected: list[str]) -> None:
