@@ -97,6 +97,11 @@ def _time_of(found: FoundReference, table: Definition | None) -> str:
     return f"CAST(FLOOR(CAST({column} AS DECIMAL(28,6)) * {factor}L) AS BIGINT)"
 
 
+def meets_validity(text: str, found: FoundReference) -> bool:
+    """Whether in such a statement rows of a table that is a view meet what was valid at their time."""
+    return f"{_time_of(found, None)} >= " in text
+
+
 def _refuse_stars(join: DimensionJoin, tables: Mapping[str, Definition]) -> None:
     """`*` would show when rows are valid, too, and that of a view when its part begins."""
     hidden = {"", join.alias}
