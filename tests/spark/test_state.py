@@ -120,14 +120,14 @@ def test_a_query_that_fails_over_what_is_kept_runs_as_it_is_written(
 ) -> None:
     rng = random.Random(4)
     space = filled(spark, tmp_path / "w", text(orders="j-1..j"), rng)
-    last, found = BASE + 2, Computing._kept_output
+    last, found = BASE + 2, Computing.kept_output
 
     def broken(computing: Computing, j: int) -> KeptOutput | None:
         kept = found(computing, j)
         return None if kept is None else replace(kept, rest=replace(kept.rest, text="SELECT no_such_column AS c_name"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Computing, "_kept_output", broken)
+        patched.setattr(Computing, "kept_output", broken)
         space.deliver("lineitem", {last: [line(last, rng)]})
         report = of(space.run(), "revenue")
         assert report.kept == Parts()
