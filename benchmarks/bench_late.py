@@ -155,14 +155,14 @@ class Variant:
     """A view: what is kept of its query, and how its parts are repaired."""
 
     query: str
-    kind: str  # recompute | merge | join | join+merge | groups | everything | ours
+    kind: str  # recompute | groups | everything | ours
     join: tuple[str, ...] = ()
     groups: bool = False
     by: str = "recompute"
 
     @property
     def name(self) -> str:
-        return f"{self.query}_{self.kind}".lower().replace("+", "_")
+        return f"{self.query}_{self.kind}".lower()
 
 
 def variants() -> list[Variant]:
@@ -171,10 +171,10 @@ def variants() -> list[Variant]:
         join = tuple(joined.split(", ")) if joined else ()
         found += [Variant(name, "recompute"), Variant(name, "ours", by="auto")]
         if name == "Q18":
-            found += [Variant(name, "join", join), Variant(name, "groups", groups=True, by="auto")]
+            found += [Variant(name, "groups", groups=True, by="auto")]
             found += [Variant(name, "everything", join, True, by="auto")]
         elif join:
-            found += [Variant(name, "join", join), Variant(name, "everything", join, by="merge")]
+            found += [Variant(name, "everything", join, by="merge")]
         else:
             found += [Variant(name, "everything", by="merge")]
     return found
@@ -229,6 +229,7 @@ class Late:
             self.took[each.name].append(time.perf_counter() - began)
             by = "recompute" if report.repair is None else report.repair.by
             self.how[each.name].append(f"{by}{', kept' if report.kept else ''}")
+            print(each.name, f"{self.took[each.name][-1]:.2f}", self.how[each.name][-1], file=sys.stderr, flush=True)
 
     def _keep(self) -> None:
         """What each variant is about, and for `ours` what the rule chooses with three late deliveries to come."""
