@@ -104,6 +104,11 @@ class Table:
         return self.helper_of is not None and self.name.endswith(("__sizes", "__sample"))
 
     @property
+    def of_state(self) -> bool:
+        """Whether it keeps an output of its view's query for late rows: older parts of it are worth nothing."""
+        return self.helper_of is not None and self.name.endswith(("__joined", "__grouped"))
+
+    @property
     def self_references(self) -> tuple[Reference, ...]:
         return tuple(i.reference for i in self.inputs if i.table == self.name and i.reference is not None)
 

@@ -25,10 +25,10 @@ from partwise.ledger.read.reports import row_counts
 from partwise.ledger.records.kept_states import (
     KeptChoice,
     choices,
+    contents_seen,
     late_arrivals,
     note_review,
     reviewed,
-    versions_seen,
 )
 from partwise.ledger.records.strategies import usual_rows
 from partwise.ledger.write.leases import Busy
@@ -249,7 +249,7 @@ def figures_of(
         rows[n] = float(usual * parts)
         if isinstance(read, Dimension):
             changing.append(n)
-            again[n] = max(0, versions_seen(r, read.name) - 1) / built
+            again[n] = max(0, contents_seen(r, read.name) - 1) / built
             continue
         for source in _sources(program, read.name):
             if (seen := arrivals_of(r, source.name, source.part)) is None:

@@ -355,7 +355,20 @@ class Repairs:
             changed=sum(m or 0 for m in most),
             joined=sum(count for n, count in rows.items() if n not in moved),
             spread=self._spread(parts, rows),
+            saved=self._saved(parts, rows),
         )
+
+    def _saved(self, parts: Parts, rows: Mapping[int, int]) -> int:
+        """Rows that are not read because what is kept is read instead: only where that holds for every part."""
+        less = 0
+        numbers: frozenset[int] | None = None
+        for j in parts:
+            state = self.computing.kept_output(j)
+            if state is None or numbers not in (None, state.kept):
+                return 0
+            numbers = state.kept
+            less += sum(self.computing.pin.kept[name].rows[j] for name in state.helpers)
+        return max(0, sum(rows[n] for n in numbers or () if n in rows) - less)
 
     def _spread(self, parts: Parts, rows: Mapping[int, int]) -> int:
         """By how much the rows are more that each of these parts reads for itself. A single pass reads them once."""

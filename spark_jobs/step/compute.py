@@ -115,7 +115,7 @@ class Computing:
         keeps, self._keeps = self._keeps, False
         found = self.result(j)
         self._keeps = keeps
-        if not self.pin.table.self_references and self._kept_output(j) is None:
+        if not self.pin.table.self_references and self.kept_output(j) is None:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
         parts = [] if self.rolling else schemas.part_fields()
         fields = [*parts, *json.loads(found.schema.json())["fields"]]
@@ -136,7 +136,7 @@ class Computing:
             return analysed
         statement = self.statement(j)
         text, found = statement.text, statement.found
-        if (kept := self._kept_output(j)) is not None:
+        if (kept := self.kept_output(j)) is not None:
             text, found = kept.rest.text, kept.rest.found
             self.from_kept.add(j)
         elif self.filtered is None and (fast := self._fast(j)) is not None:
@@ -151,7 +151,7 @@ class Computing:
 
     # -- kept outputs
 
-    def _kept_output(self, j: int) -> KeptOutput | None:
+    def kept_output(self, j: int) -> KeptOutput | None:
         """The kept output that part j can read in place of inputs: up to date as of the pin, and with fewer rows."""
         for state in self.view.states if self._keeps else ():
             if not all(self._is_kept(name, j) for name in state.helpers):

@@ -120,14 +120,14 @@ def test_a_query_that_fails_over_what_is_kept_runs_as_it_is_written(
 ) -> None:
     rng = random.Random(4)
     space = filled(spark, tmp_path / "w", text(orders="j-1..j"), rng)
-    last, found = BASE + 2, Computing._kept_output
+    last, found = BASE + 2, Computing.kept_output
 
     def broken(computing: Computing, j: int) -> KeptOutput | None:
         kept = found(computing, j)
         return None if kept is None else replace(kept, rest=replace(kept.rest, text="SELECT no_such_column AS c_name"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Computing, "_kept_output", broken)
+        patched.setattr(Computing, "kept_output", broken)
         space.deliver("lineitem", {last: [line(last, rng)]})
         report = of(space.run(), "revenue")
         assert report.kept == Parts()
@@ -225,3 +225,18 @@ def test_a_crash_leaves_what_is_kept_as_it_was(spark: SparkSession, tmp_path: Pa
         reports = space.run()
         assert [*of(reports, "free_large").kept] == [last]
         assert verify(space.engine).different == ()
+
+
+def test_what_is_kept_again_begins_with_the_newest_part(spark: SparkSession, tmp_path: Path) -> None:
+    rng = random.Random(9)
+    space = filled(spark, tmp_path / "w", SOURCES + FREE.format(name="free", state="automatic")[5:], rng)
+    for number in range(3):
+        choose(space, {"free_large": (("customer", "orders"), False)})
+        space.run()
+        assert [*space.parts("free_large__joined")] == [BASE + 2 + number]
+        choose(space, {"free_large": ((), False)})
+        new = BASE + 3 + number
+        space.replace("orders", {new: [order(new, rng)]})
+        space.replace("lineitem", {new: [line(new, rng)]})
+        space.run()
+    assert verify(space.engine).different == ()

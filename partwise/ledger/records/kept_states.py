@@ -16,10 +16,10 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 from partwise.ledger.catalog import Catalog
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.pin import DefinitionChanged
-from partwise.ledger.schema import arrival, kept_state, state_review, step, version
+from partwise.ledger.schema import arrival, kept_state, part, state_review, step
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import must_be_free
-from partwise.tables import Graph, Table
+from partwise.tables import DIMENSION_PART, Graph, Table
 
 _ALL = select(kept_state)
 _DROP = delete(kept_state).where(kept_state.c.view == bindparam("v"))
@@ -29,7 +29,7 @@ _ANY_LATE = select(arrival.c.table).where(arrival.c.late).limit(1)
 _TOOK = select(step.c.from_kept, step.c.seconds, step.c.parts).where(
     step.c.table == bindparam("t"), step.c.from_kept.is_not(None)
 )
-_VERSIONS = select(func.count()).where(version.c.table == bindparam("t"))
+_CONTENTS = select(part.c.revision).where(part.c.table == bindparam("t"), part.c.part == DIMENSION_PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,9 @@ def note_review(w: Writing, late: int, budget: int) -> None:
         w.on.execute(insert(state_review), {"id": 1, **values})
 
 
-def versions_seen(r: Reading, table: str) -> int:
-    return int(r.on.execute(_VERSIONS, {"t": table}).scalar_one())
+def contents_seen(r: Reading, dimension: str) -> int:
+    """How many contents a dimension has had."""
+    return int(r.on.execute(_CONTENTS, {"t": dimension}).scalar() or 0)
 
 
 def took(r: Reading, table: str) -> Took:
