@@ -21,7 +21,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,7 +133,9 @@ class Shop:
     @classmethod
     def opened(cls, spark: SparkSession, at: Path, size: int, ratio: float) -> Shop:
         (at / "view_defs").mkdir(parents=True)
-        (at / "view_defs" / "all.yaml").write_text(TEXT.format(ratio=ratio, orders=size // 100, cells=max(100, size // 250)))
+        (at / "view_defs" / "all.yaml").write_text(
+            TEXT.format(ratio=ratio, orders=size // 100, cells=max(100, size // 250))
+        )
         program = load(str(at / "view_defs"))
         assert program.ok, [str(p) for p in program.problems]
         ledger = open_ledger(f"sqlite:///{at / 'ledger.db'}", 0.0)
@@ -312,19 +314,26 @@ def main() -> None:
                     f"  {found.answered} of {found.asked} cells answered, {found.covered} covered",
                     flush=True,
                 )
-    if asked.draw:
-        draw(
-            FIGURES / "fresh_cost.svg",
-            f"Cleaning a sample of {asked.ratio:g} % / refreshing the view",
-            "lines",
-            "seconds / seconds",
-            cost,
-        )
-        for view, found in errors.items():
-            shown = {
-                name: [(100 * share, 100 * mean(getattr(e, name))) for share, e in found.items()]
-                for name in ("stale", "plain", "fresh")
-            }
+        if asked.draw:
+            draw_all(asked.ratio, cost, errors)
+
+
+def draw_all(
+    ratio: float, cost: Mapping[str, Sequence[tuple[float, float]]], errors: Mapping[str, dict[float, Errors]]
+) -> None:
+    draw(
+        FIGURES / "fresh_cost.svg",
+        f"Cleaning a sample of {ratio:g} % / refreshing the view",
+        "lines",
+        "seconds / seconds",
+        cost,
+    )
+    for view, found in errors.items():
+        shown = {
+            name: [(100 * share, 100 * mean(getattr(e, name))) for share, e in found.items() if e.answered]
+            for name in ("stale", "plain", "fresh")
+        }
+        if any(shown.values()):
             draw(
                 FIGURES / f"fresh_error_{view}.svg",
                 f"Error of answers from {view}",
