@@ -21,7 +21,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -314,19 +314,26 @@ def main() -> None:
                     f"  {found.answered} of {found.asked} cells answered, {found.covered} covered",
                     flush=True,
                 )
-    if asked.draw:
-        draw(
-            FIGURES / "fresh_cost.svg",
-            f"Cleaning a sample of {asked.ratio:g} % / refreshing the view",
-            "lines",
-            "seconds / seconds",
-            cost,
-        )
-        for view, found in errors.items():
-            shown = {
-                name: [(100 * share, 100 * mean(getattr(e, name))) for share, e in found.items()]
-                for name in ("stale", "plain", "fresh")
-            }
+        if asked.draw:
+            draw_all(asked.ratio, cost, errors)
+
+
+def draw_all(
+    ratio: float, cost: Mapping[str, Sequence[tuple[float, float]]], errors: Mapping[str, dict[float, Errors]]
+) -> None:
+    draw(
+        FIGURES / "fresh_cost.svg",
+        f"Cleaning a sample of {ratio:g} % / refreshing the view",
+        "lines",
+        "seconds / seconds",
+        cost,
+    )
+    for view, found in errors.items():
+        shown = {
+            name: [(100 * share, 100 * mean(getattr(e, name))) for share, e in found.items() if e.answered]
+            for name in ("stale", "plain", "fresh")
+        }
+        if any(shown.values()):
             draw(
                 FIGURES / f"fresh_error_{view}.svg",
                 f"Error of answers from {view}",
