@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 #: A table more to keep, however small.
 TABLE = 7_000_000
-#: A row of a stream that is joined: sorted or hashed, and moved.
-JOINED = 3
+#: A row of a window that is joined with another: moved, sorted or hashed.
+JOINED = 24
+#: A joined row, grouped.
+MET = 4
 #: A row of a helper, written.
 WRITTEN = 40
 #: What reading costs in addition where every row is a group of its own.
@@ -72,13 +74,15 @@ def joined_costs(rows: int, new: int, stays: float, panes: int) -> dict[Strategy
     """Of one new part of groups of a join. `rows` of one pane, `new` joined rows that come about in a part and are shown in
     `stays` parts on average.
 
-    Whatever way, both windows are read; recompute joins them, and groups what comes out.
+    The other window is taken to be as large. Whatever way, both are read: to be joined (recompute), to be met by the new rows
+    (cells), or as one row per key and pane, which are no more than the rows (factor).
     """
-    window = panes * rows
-    whole = JOINED * (2 * window) + stays * new
-    cells = 2 * TABLE + JOINED * (2 * window + 2 * rows) + new
-    factor = 3 * TABLE + 2 * window
-    return {"recompute": round(whole), "cells": round(cells), "factor": round(factor)}
+    both = 2 * panes * rows
+    return {
+        "recompute": round(JOINED * both + MET * stays * new),
+        "cells": round(3 * TABLE + both + WRITTEN * new),
+        "factor": round(2 * TABLE + both),
+    }
 
 
 def possible(splits: Sequence[Split], panes: int, per_slide: int) -> tuple[Strategy, ...]:

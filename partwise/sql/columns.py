@@ -265,8 +265,8 @@ def _ambiguous_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
     unseen = {join.this.alias_or_name.lower() for join in joins if join.kind in ("SEMI", "ANTI")}
     owners: dict[str, list[str]] = {}
     for name, source in _read(scope):
-        for owned in (_source_columns(source, columns) or ()) if name.lower() not in unseen else ():
-            owners.setdefault(owned.lower(), []).append(name)
+        for each in (_source_columns(source, columns) or ()) if name.lower() not in unseen else ():
+            owners.setdefault(each.lower(), []).append(name)
     aliases = {item.alias.lower() for item in query.expressions if item.alias}
     for column in scope.find_all(exp.Column):
         found = owners.get(column.name.lower(), ())

@@ -90,13 +90,16 @@ class _Several:
         """The `k` largest of each pane; any other group of a pane has no more rows than the next one."""
         (window,), k = self.text.windows, self.text.frequent or 0
         name, length = self.name(window.table), self.checking.known[self.name(window.table)].length
-        if not self.checking.has(name, span := self.there(window, self.span(window, j))):
+        span = self.span(window, j)
+        if self.view.partial:  # whole panes are kept, and the first of them may begin after the stream does
+            span = Range(max(span.lo, self.age(window) // length), span.hi)
+        if not self.checking.has(name, span):
             return None
         pane = gcd(window.length, self.view.part) // length
         n: Counter[Any] = Counter()
         own: Counter[Any] = Counter()
         bounds = 0
-        for first in range(span.lo - span.lo % pane, span.hi + 1, pane):
+        for first in range(span.lo, span.hi + 1, pane):
             if first not in self.counted:
                 counts = self.over(self.plain, [Range(first, first + pane - 1)])
                 keys = [F.col(f"`{c}`").asc_nulls_first() for c in counts.columns if c != "n"]

@@ -69,6 +69,46 @@ def test_large_rolling_tables_are_kept_as_a_grid() -> None:
     assert made(200, query=NEAR).shape is None, "of a snapshot all rows are written in each part, however it is kept"
 
 
+COUNTS = (
+    "SELECT m.src, COUNT(*) AS n, MAX(m.loss) AS worst FROM measurements [WINDOW 50 minutes] m "
+    "JOIN pings [WINDOW 50 minutes] p ON p.src = m.src{} GROUP BY m.src"
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows", "new", "expected"),
+    [  # of 50 parts, as measured: docs/benchmarks/patterns_and_windows.md
+        ("", 4_000, 8_000, "recompute"),
+        ("", 4_000, 80_000, "factor"),
+        ("", 40_000, 80_000, "factor"),
+        (" AND p.ms < m.hops", 4_000, 80_000, "recompute"),
+        (" AND p.ms < m.hops", 40_000, 800_000, "cells"),
+    ],
+)
+def test_groups_of_a_join_are_kept_by_the_counts_of_its_rows(
+    condition: str, rows: int, new: int, expected: str
+) -> None:
+    found = made(query=COUNTS.format(condition))
+    assert found.choice.strategy == "recompute"
+    shape = found.shape
+    assert shape is not None
+    assert (shape.counted, shape.weight) == ("cells", "n")
+    assert ("factor" in shape.possible) == (not condition)
+    choice = by_counts(shape, rows, new)
+    assert choice.strategy == expected
+    assert f"{round(new * 2500 / 99):,} joined ones" in choice.why
+
+
+def test_cells_say_of_how_many_joined_rows_they_are() -> None:
+    """Whatever the columns of the query are called."""
+    query = COUNTS.format("").replace("m.src, COUNT(*) AS n,", "m.src AS n,").replace("MAX(m.loss)", "MIN(m.loss)")
+    found = made(query=query)
+    assert found.shape is not None
+    [cells] = [view for way in found.variants if way.strategy == "cells" for view in way.views if view.helper]
+    assert found.shape.weight is not None
+    assert f"COUNT(*) AS {found.shape.weight}" in cells.update
+
+
 def test_strategies_of_joins_are_taken_as_requested() -> None:
     assert [view.name for view in made(200, "grid", NEAR).views] == ["v__grid", "v"]
     grouped = NEAR.replace("SELECT m.src, a.level", "SELECT m.src, COUNT(*) AS n") + " GROUP BY m.src"
