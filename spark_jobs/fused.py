@@ -5,6 +5,7 @@ What comes back as Arrow has columns for each table, with the hashes of its rows
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from spark_jobs.step import small
 from spark_jobs.step.compute import HIDDEN, PART_COLUMNS, Computing
 from spark_jobs.step.digest import CHAINS, row_hash
 
-#: So many columns has one query at most: a wider one is run without generated code.
+#: So many columns has one query at most: what Spark plans grows with them, whatever it computes.
 MOST_COLUMNS = 400
 
 
@@ -88,7 +89,7 @@ def compute(queries: Sequence[PartQuery]) -> list[small.Collected] | None:
         rows = queries[0].computing.engine.spark.sql(text)
         if not _has_types(rows, queries, one.columns):
             return None
-    except SPARK_ERRORS:
+    except (*SPARK_ERRORS, schemas.BadSchema):
         return None
     wanted = [f"`{flag}`" for flag in one.present if flag is not None]
     for at, (query, columns) in enumerate(zip(queries, one.columns, strict=True)):
@@ -113,8 +114,6 @@ def _hash(at: int, n: int) -> str:
 
 
 def _has_types(rows: DataFrame, queries: Sequence[PartQuery], columns: Sequence[Sequence[str]]) -> bool:
-    import json
-
     given = dict(schemas.fields(schemas.normal(json.dumps({"fields": [
         field for field in json.loads(rows.schema.json())["fields"] if field["name"].startswith("__c")
     ]}))))  # fmt: skip
