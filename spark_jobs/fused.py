@@ -82,23 +82,23 @@ def compute(queries: Sequence[PartQuery]) -> list[small.Collected] | None:
     """The results of queries over the same rows. None if Spark refuses what they are together, or gives other types
     than the tables have. Raises what Spark raises while it runs."""
     one = fused([query.pieces for query in queries])
+    wanted = [flag for flag in one.present if flag is not None]
+    for at, (query, columns) in enumerate(zip(queries, one.columns, strict=True)):
+        content = [(name, kind) for name, (_, kind) in zip(columns, query.content, strict=True)]
+        wanted += columns
+        wanted += [f"{row_hash(content, salt)} AS {_hash(at, n)}" for n, salt in enumerate(CHAINS)]
     text = one.text
     for at, name in reversed(list(enumerate(queries[0].names, 1))):
         text = text.replace(f"__in{at}", name)
+    text = f"SELECT {', '.join(wanted)}\nFROM (\n{text}\n)"
+    if None not in one.present:
+        text += f"\nWHERE {' OR '.join(flag for flag in one.present if flag is not None)}"
     try:
         rows = queries[0].computing.engine.spark.sql(text)
         if not _has_types(rows, queries, one.columns):
             return None
     except (*SPARK_ERRORS, schemas.BadSchema):
         return None
-    wanted = [f"`{flag}`" for flag in one.present if flag is not None]
-    for at, (query, columns) in enumerate(zip(queries, one.columns, strict=True)):
-        content = [(name, kind) for name, (_, kind) in zip(columns, query.content, strict=True)]
-        wanted += columns
-        wanted += [f"{row_hash(content, salt)} AS {_hash(at, n)}" for n, salt in enumerate(CHAINS)]
-    rows = rows.selectExpr(*wanted)
-    if None not in one.present:
-        rows = rows.where(" OR ".join(flag for flag in one.present if flag is not None))
     table = rows.toArrow()
     found = []
     for at, (query, flag, columns) in enumerate(zip(queries, one.present, one.columns, strict=True)):
