@@ -5,6 +5,7 @@ What comes back as Arrow has columns for each table, with the hashes of its rows
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from spark_jobs.step import small
 from spark_jobs.step.compute import HIDDEN, PART_COLUMNS, Computing
 from spark_jobs.step.digest import CHAINS, row_hash
 
-#: So many columns has one query at most: a wider one is run without generated code.
+#: So many columns has one query at most: what Spark plans grows with them, whatever it computes.
 MOST_COLUMNS = 400
 
 
@@ -81,23 +82,23 @@ def compute(queries: Sequence[PartQuery]) -> list[small.Collected] | None:
     """The results of queries over the same rows. None if Spark refuses what they are together, or gives other types
     than the tables have. Raises what Spark raises while it runs."""
     one = fused([query.pieces for query in queries])
-    text = one.text
-    for at, name in reversed(list(enumerate(queries[0].names, 1))):
-        text = text.replace(f"__in{at}", name)
-    try:
-        rows = queries[0].computing.engine.spark.sql(text)
-        if not _has_types(rows, queries, one.columns):
-            return None
-    except SPARK_ERRORS:
-        return None
-    wanted = [f"`{flag}`" for flag in one.present if flag is not None]
+    wanted = [flag for flag in one.present if flag is not None]
     for at, (query, columns) in enumerate(zip(queries, one.columns, strict=True)):
         content = [(name, kind) for name, (_, kind) in zip(columns, query.content, strict=True)]
         wanted += columns
         wanted += [f"{row_hash(content, salt)} AS {_hash(at, n)}" for n, salt in enumerate(CHAINS)]
-    rows = rows.selectExpr(*wanted)
+    text = one.text
+    for at, name in reversed(list(enumerate(queries[0].names, 1))):
+        text = text.replace(f"__in{at}", name)
+    text = f"SELECT {', '.join(wanted)}\nFROM (\n{text}\n)"
     if None not in one.present:
-        rows = rows.where(" OR ".join(flag for flag in one.present if flag is not None))
+        text += f"\nWHERE {' OR '.join(flag for flag in one.present if flag is not None)}"
+    try:
+        rows = queries[0].computing.engine.spark.sql(text)
+        if not _has_types(rows, queries, one.columns):
+            return None
+    except (*SPARK_ERRORS, schemas.BadSchema):
+        return None
     table = rows.toArrow()
     found = []
     for at, (query, flag, columns) in enumerate(zip(queries, one.present, one.columns, strict=True)):
@@ -113,8 +114,6 @@ def _hash(at: int, n: int) -> str:
 
 
 def _has_types(rows: DataFrame, queries: Sequence[PartQuery], columns: Sequence[Sequence[str]]) -> bool:
-    import json
-
     given = dict(schemas.fields(schemas.normal(json.dumps({"fields": [
         field for field in json.loads(rows.schema.json())["fields"] if field["name"].startswith("__c")
     ]}))))  # fmt: skip

@@ -202,7 +202,7 @@ def _computed(members: list[Member]) -> dict[str, small.Collected]:
         try:
             if member.table not in found and member.has_its_table():
                 rest.append(member)
-        except (*SPARK_ERRORS, QueryFailed, storage.BadSchema) as why:
+        except (*_ITS_OWN, *SPARK_ERRORS, QueryFailed, storage.BadSchema) as why:
             if is_infrastructure(why):
                 raise
     return found | _in_halves(rest, _union)

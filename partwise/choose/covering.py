@@ -42,19 +42,28 @@ def to_cover(graph: Graph, program: Program) -> dict[str, str]:
         return {}
     tables = program.graph().tables
     found: dict[str, str] = {}
-    covering: list[CompiledView] = []  # whoever is covered covers nobody: what covers it does
+    covering: dict[object, list[CompiledView]] = {}  # whoever is covered covers nobody: what covers it does
     for own, view in sorted(views, key=lambda each: _fineness(*each)):
         if view.name in program.covered:
             continue
         known = graph.tables.get(view.name)
         is_new = known is None or known.fingerprint != tables[view.name].fingerprint
-        wanted = [each for other in covering if (each := cover(view, other)) is not None]
-        wanted = [each for each in wanted if own.part // each.part <= MOST_PANES]
-        if is_new and wanted and own.name not in graph.tables:
+        alike = covering.setdefault(_held(view), [])
+        wanted: list[Cover] = []
+        if is_new and own.name not in graph.tables:
+            wanted = [each for other in alike if (each := cover(view, other)) is not None]
+            wanted = [each for each in wanted if own.part // each.part <= MOST_PANES]
+        if wanted:
             found[view.name] = min(wanted, key=lambda each: _rank(graph, each)).to_json()
         else:
-            covering.append(view)
+            alike.append(view)
     return found
+
+
+def _held(view: CompiledView) -> tuple[str, frozenset[str]]:
+    """Panes of other tables, or of other aggregates, need not be looked at."""
+    assert view.panes is not None
+    return view.panes.table, frozenset(cell.text for cell in view.panes.cells)
 
 
 def _fineness(own: Runnable, view: CompiledView) -> tuple[int, int, int]:

@@ -112,10 +112,13 @@ class WindowShape:
 
 @dataclass(frozen=True, slots=True)
 class PaneKey:
-    """`text` as it is compared, and the column of the panes."""
+    """`text` as it is compared and as it is `written`, without the name of the table; the column of the panes, and the
+    columns of rows that it is made of."""
 
     text: str
+    written: str
     name: str
+    columns: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,9 +154,13 @@ def _looked_at_again(engine: Engine, view: CompiledView, before: Settlement) -> 
     found = _counted(engine, view)
     if found is None or found.rows is None or view.shape is None:
         return None
-    if is_worth_it(view.shape, found.rows, found.groups, before.strategy):
+    rows, groups = found.rows, found.groups
+    if view.name in engine.definitions.covered:
+        found, _ = _with_cover(engine, view, found)
+    # By itself it may cost more than with those that pay for its panes, too.
+    if found.strategy != before.strategy and is_worth_it(view.shape, rows, groups, before.strategy):
         return found
-    return replace(before, rows=found.rows, groups=found.groups, again=False)
+    return replace(before, rows=rows, groups=groups, again=False)
 
 
 def _counted(engine: Engine, view: CompiledView) -> Settlement | None:

@@ -36,6 +36,10 @@ CONDITIONS = {
     "n > 1": lambda r: r["n"] is not None and r["n"] > 1,
     "x > 0": lambda r: r["x"] is not None and r["x"] > 0,
 }
+KEYS = {
+    **{name: (lambda r, name=name: r[name]) for name in ("g", "h", "n")},
+    "COALESCE(g, h)": lambda r: r["h"] if r["g"] is None else r["g"],
+}
 AGGREGATES = {
     "SUM(x)": lambda xs: sum(xs) if xs else None,
     "COUNT(x)": len,
@@ -57,7 +61,9 @@ class Window:
     def yaml(self, name: str, alias: bool, *lines: str) -> str:
         where = f" WHERE {' AND '.join(f'({each})' for each in self.where)}" if self.where else ""
         group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        called = {key: f"q.{key} AS {key}{name}" if alias else key for key in self.keys}
+        alias = alias and not any("(" in key for key in self.keys)
+        computed = {key: f"{key} AS k{at}" if "(" in key else key for at, key in enumerate(self.keys)}
+        called = {key: f"q.{key} AS {key}{name}" if alias else computed[key] for key in self.keys}
         items = ", ".join([*called.values(), f"{self.aggregate} AS v"])
         group = group if not alias else f" GROUP BY {', '.join(f'q.{key}' for key in self.keys)}" if self.keys else ""
         query = f"SELECT {items} FROM m [WINDOW {self.minutes} minutes]{' q' if alias else ''}{where}{group}"
@@ -71,7 +77,7 @@ class Window:
         mine = [row for p, row in rows if end - self.minutes <= p < end and all(CONDITIONS[c](row) for c in self.where)]
         groups: dict[tuple[Any, ...], list[int]] = {} if self.keys else {(): []}
         for row in mine:
-            found = groups.setdefault(tuple(row[key] for key in self.keys), [])
+            found = groups.setdefault(tuple(KEYS[key](row) for key in self.keys), [])
             found += [row["x"]] if row["x"] is not None else []
         return Counter((*key, plain(AGGREGATES[self.aggregate](xs))) for key, xs in groups.items())
 
@@ -81,7 +87,7 @@ def plain(value: Any) -> Any:
 
 
 def window(rng: random.Random, family: str) -> Window:
-    keys = rng.choice([(), ("g",), ("g", "h"), ("g", "h"), ("h",), ("h", "g", "n")])
+    keys = rng.choice([(), ("g",), ("g", "h"), ("g", "h"), ("h",), ("h", "g", "n"), ("COALESCE(g, h)",)])
     part = rng.choice([1, 1, 2, 4])
     minutes = part * rng.choice([2, 3, 4])
     where = tuple(sorted(rng.sample(sorted(CONDITIONS), rng.choice([0, 0, 1, 2]))))
@@ -158,12 +164,14 @@ READ = {
     "a condition on a key that is left out": Window(("g",), "COUNT(x)", 6, 1, ("h IN ('p', 'q')",)),
     "a condition on two of them": Window((), "SUM(x)", 2, 1, ("g = 'a' OR h IS NULL",)),
     "panes of a shorter time": Window(("g", "h"), "SUM(x)", 8, 2, ()),
+    "a key that is computed from keys": Window(("COALESCE(g, h)",), "SUM(x)", 4, 1, ()),
     "all of it": Window(("g",), "COUNT(x)", 8, 4, ("g = 'a'", "h IN ('p', 'q')")),
 }
 NOT_READ = {
     "a condition on what is no key": Window(("g", "h"), "SUM(x)", 4, 1, ("x > 0",)),
     "another key": Window(("n",), "SUM(x)", 4, 1, ()),
     "another key beside these": Window(("g", "h", "n"), "SUM(x)", 4, 1, ()),
+    "a key that is computed from others": Window(("COALESCE(g, n)",), "SUM(x)", 4, 1, ()),
     "another aggregate": Window(("g",), "MAX(x)", 4, 1, ()),
 }
 
@@ -188,6 +196,35 @@ def test_rows_that_the_panes_leave_out_are_not_found_in_them() -> None:
     assert reads(Window(("g",), "SUM(x)", 4, 1, ()), base=only) is None
     assert reads(Window(("g",), "SUM(x)", 4, 1, ("x > 0",)), base=only) is not None
     assert reads(Window(("g",), "SUM(x)", 4, 1, ("x > 0", "h IN ('p', 'q')")), base=only) is not None
+
+
+@pytest.mark.parametrize(
+    ("base", "view"),
+    [
+        ("COUNT(DISTINCT x)", "COUNT(DISTINCT x)"),  # what is counted in two groups is counted twice
+        ("AVG(y)", "AVG(DISTINCT y)"),
+        ("PERCENTILE(x, 0.5)", "PERCENTILE(x, 0.5)"),
+        ("APPROX_COUNT_DISTINCT(x)", "APPROX_COUNT_DISTINCT(x)"),
+        ("COUNT(x)", "COUNT(*)"),  # rows whose x is NULL
+        ("SUM(x)", "SUM(x) FILTER (WHERE h = 'p')"),
+        ("SUM(x) FILTER (WHERE h = 'p')", "SUM(x)"),
+        ("SUM(x), MAX(x)", "SUM(x)"),  # what the other one shows would make it due
+        ("SUM(x)", "SUM(x), SUM(CAST(h AS INT))"),
+    ],
+)
+def test_what_is_not_made_of_the_same_cells(base: str, view: str) -> None:
+    text = "---\nview: {}\npart: 1 minute\nquery: SELECT {}, {} FROM m [WINDOW 4 minutes] GROUP BY {}\n"
+    found = load_texts(
+        {"a.yaml": (SOURCE + text.format("base", "g, h", base, "g, h") + text.format("v", "g", view, "g")).encode()}
+    )
+    assert not found.ok or "v" not in with_covers(Graph.of(()), found)[1]
+
+
+def test_halves_are_not_the_whole() -> None:
+    """`x > 0` and `x <= 0` leave out NULL; what is not `h = 'p'` leaves it out as well."""
+    halves = [Window(("g", "h"), "SUM(x)", 4, 1, (each,)) for each in ("x > 0", "x <= 0", "NOT (h = 'p')")]
+    texts = [half.yaml(f"half{at}", False) for at, half in enumerate(halves)]
+    assert with_covers(Graph.of(()), program(*texts, READ["finer groups"].yaml("v", False)))[1] == {}
 
 
 def test_panes_of_a_time_that_does_not_divide_are_not_read() -> None:

@@ -108,21 +108,23 @@ def _matched(own: PaneShape, other: PaneShape) -> tuple[tuple[tuple[str, str], .
     keys = {key.text: key for key in other.keys}
     cells = {cell.text: cell for cell in other.cells}
     conditions = {each.text for each in own.where}
+    named = {key.text for key in other.keys if key.name.strip("`").lower() == key.text}
+    if not all(key.text in keys or (key.columns and key.columns <= named) for key in own.keys):
+        return None
     # The same cells: what nobody asked for could fail, and would make the view due when it alone changes.
-    if not all(key.text in keys for key in own.keys) or {cell.text for cell in own.cells} != cells.keys():
+    if {cell.text for cell in own.cells} != cells.keys():
         return None
     if not all(each.text in conditions for each in other.where):
         return None
     kept = {each.text for each in other.where}
     rest = [each for each in own.where if each.text not in kept]
-    named = {key.text for key in other.keys if key.name.strip("`").lower() == key.text}
     if not all(each.columns <= named for each in rest):
         return None
     # A key of others that is computed may fail where none of the view's own does.
     mine = {key.text for key in own.keys}
     if any(key.text not in mine and key.text not in named for key in other.keys):
         return None
-    columns = [(keys[key.text].name, key.name) for key in own.keys]
+    columns = [(keys[key.text].name if key.text in keys else key.written, key.name) for key in own.keys]
     columns += [(cells[cell.text].name, cell.name) for cell in own.cells]
     return tuple(columns), " AND ".join(each.written for each in rest)
 

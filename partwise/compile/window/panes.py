@@ -24,15 +24,20 @@ def pane_shape(plan: WindowPlan, merged: Mapping[Cell, str]) -> PaneShape | None
         uses = () if text == "COUNT(*)" else columns(piece, [called])
         return piece.splice((use.start, use.end, use.written) for use in uses if use.qualifier)
 
+    def named(text: str) -> frozenset[str]:
+        return frozenset(use.name for use in columns(Piece(text), [called]))
+
     where = []
     for piece in Piece(plan.where).conjuncts() if plan.where else ():
-        names = frozenset(use.name for use in columns(Piece(piece.text), [called]))
         written = conjunct(bare(piece.text))
-        where.append(PaneCondition(_compared(written), written, names))
+        where.append(PaneCondition(_compared(written), written, named(piece.text)))
     return PaneShape(
         plan.table.name.lower(),
         plan.pane,
-        tuple(PaneKey(_compared(bare(key.text)), quoted(key.name)) for key in plan.selection.keys),
+        tuple(
+            PaneKey(_compared(bare(key.text)), bare(key.text), quoted(key.name), named(key.text))
+            for key in plan.selection.keys
+        ),
         tuple(
             PaneCell(_compared(bare(cell.rows)), quoted(name), cell.body.startswith("COUNT"))
             for cell, name in merged.items()
