@@ -1,7 +1,7 @@
 """Fresh answers from samples: what cleaning costs beside a refresh, and how near the answers are.
 
 Orders and their lines with Zipf 2 customers and prices, after TPCD-Skew: a join view sampled by order, and a cube of
-customers by region and kind sampled by cell. 5 % of the orders come late, and a line for each of 1.25 %. One order in a
+customers by region and product sampled by cell. 5 % of the orders come late, and a line for each of 1.25 %. One order in a
 hundred is exact, and one cell in four: Zipf 2 leaves little in all others.
 
 cost    seconds of the sample's steps (largest keys and sample) / seconds of the view's refresh, turn by turn in one session
@@ -50,7 +50,7 @@ TEXT = """
 source: orders
 part: 1 day
 time: t
-columns: {{t: timestamp, o: bigint, customer: bigint, region: bigint, urgent: bigint}}
+columns: {{t: timestamp, o: bigint, customer: bigint, region: bigint, urgent: bigint, product: bigint}}
 files: landing/o*.csv
 ---
 source: lines
@@ -70,10 +70,10 @@ update: |
 view: cube
 part: 1 day
 repair: manual
-sample: {{ratio: {ratio} %, key: [customer, region, kind], outliers: {{column: revenue, keep: {cells}}}}}
+sample: {{ratio: {ratio} %, key: [customer, region, product], outliers: {{column: revenue, keep: {cells}}}}}
 update: |
-  SELECT o.customer, o.region, l.kind, SUM(l.price) AS revenue, COUNT(*) AS n
-  FROM lines[j] l JOIN orders[j] o ON o.o = l.o GROUP BY o.customer, o.region, l.kind
+  SELECT o.customer, o.region, o.product, SUM(l.price) AS revenue, COUNT(*) AS n
+  FROM lines[j] l JOIN orders[j] o ON o.o = l.o GROUP BY o.customer, o.region, o.product
 """
 #: In the manner of TPC-H: large groups, small groups, conditions on rows.
 QUERIES = {
@@ -110,6 +110,7 @@ def orders(spark: SparkSession, first: int, count: int) -> DataFrame:
     return spark.range(first, first + count).selectExpr(
         f"{DAY}L AS part", f"timestamp_seconds({DAY} * 86400) AS part_timestamp", f"timestamp_seconds({DAY} * 86400) AS t",
         "id AS o", f"{zipf(1, 100_000)} AS customer", "pmod(xxhash64(id, 2), 5) AS region", "pmod(xxhash64(id, 3), 2) AS urgent",
+        f"{zipf(7, 50)} AS product",
     )  # fmt: skip
 
 

@@ -63,6 +63,7 @@ class Engine:
     stopping: Callable[[], bool] = lambda: False  # asked to end: a step publishes what it has, and does not go on
     lot_files: int = 2_000  # of the first lot; those after it are as large as fits into `step_seconds`
     loading: Callable[[str, int, int], None] = lambda table, files, of: None  # how many files are loaded by now
+    loading_since: Callable[[str, float], None] = lambda table, since: None  # every two seconds: it is still at work
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
     repair_by: str | None = None  # instead of what definitions say; tests force one
     settling: bool = True  # whether windows are counted before their first part

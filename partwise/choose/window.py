@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: A table more to keep, however small.
 TABLE = 7_000_000
+#: A part whose files are opened, however few rows they have: a long window of short parts costs that above all.
+OPENED = 100_000
 #: A row of a window that is joined with another: moved, sorted or hashed.
 JOINED = 24
 #: A joined row, grouped.
@@ -67,7 +69,7 @@ def distinct_costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[S
     """Of one new part of SELECT DISTINCT. `rows` of one pane, `groups` different ones in a window."""
     read = 1 + SCATTERED * min(1.0, groups / max(1, rows * panes))
     kept = TABLE + read * (2 * per_slide * rows + groups) + WRITTEN * groups
-    return {"recompute": round(read * panes * rows), "last": round(kept)}
+    return {"recompute": round(read * panes * rows + OPENED * panes), "last": round(kept + OPENED * 2 * per_slide)}
 
 
 def joined_costs(rows: int, new: int, stays: float, panes: int) -> dict[Strategy, int]:

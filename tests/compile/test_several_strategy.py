@@ -27,7 +27,8 @@ def test_default_and_requested() -> None:
 @pytest.mark.parametrize(
     ("rows", "groups", "expected"),
     [
-        (1_000, 2_000, "recompute"),
+        (1_000, 2_000, "last"),  # opening 200 files costs more than reading them
+        (1_000, 500_000, "recompute"),
         (100_000, 2_000, "last"),
         (100_000, 5_000_000, "recompute"),
         (100_000, None, "recompute"),
@@ -38,6 +39,12 @@ def test_by_counts(rows: int, groups: int | None, expected: str) -> None:
     assert shape is not None
     assert by_counts(shape, rows, groups).strategy == expected
     assert set(costs_of(shape, rows, groups)) == {"recompute", "last"}
+
+
+def test_a_short_window_is_read() -> None:
+    shape = made(10).shape
+    assert shape is not None
+    assert by_counts(shape, 20_000, 2_000).strategy == "recompute"
 
 
 def test_it_is_changed_only_where_that_pays() -> None:

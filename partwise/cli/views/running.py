@@ -88,6 +88,7 @@ class Live(TerminalLine):
     def __init__(self, graph: Callable[[], Graph]) -> None:
         super().__init__()
         self._graph = graph
+        self._loaded: dict[str, str] = {}
 
     def draw(self, step: Running) -> None:
         # The first part of a step is told by the line of the step itself, when it is done.
@@ -102,7 +103,13 @@ class Live(TerminalLine):
     def load(self, table: str, files: int, of: int) -> None:
         """So many files are loaded; the next ones are being read."""
         if of > 1:
-            self.tell(f"{table}: {files:,} of {of:,} files loaded ...", often=False)
+            self._loaded[table] = f"{files:,} of {of:,} files loaded"
+            self.tell(f"{table}: {self._loaded[table]} ...", often=False)
+
+    def loading_since(self, table: str, since: float) -> None:
+        """One large file, or a Delta table of others, has no files to count."""
+        seconds = max(0, round(time.time() - since))
+        self.tell(f"{table}: {self._loaded.get(table, 'being loaded')}; at work for {duration_text(seconds)}")
 
 
 def _steps(snapshot: Snapshot) -> list[Running]:
