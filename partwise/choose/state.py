@@ -29,8 +29,8 @@ SPARK = Weights(
     group=1.0,
     write=3.5,
     apart=STEP,
-    merging=1_000_000,
-    upkeep=1_000_000,
+    merging=4_500_000,
+    upkeep=8_000_000,
 )
 #: The share of rows for which a condition holds, where nothing is known: of `=`, of others; of groups for which HAVING does.
 _EQUAL, _OTHER = 0.1, 0.33
@@ -133,6 +133,8 @@ def candidates(
     if any(each.rows > MOST_CHANGED * figures.rows[n] for n, each in figures.late.items()):
         grouped, merge = None, False  # nearly every group would be touched
     for kept in [frozenset[int](), *(_joins(flat) if flat is not None else ())]:
+        if kept and _rows(flat, figures, kept) > sum(figures.rows[n] for n in kept):
+            continue  # a step would not read it
         outside = {n: each for n, each in figures.late.items() if n not in kept and each.deliveries > 0}
         times = max((each.deliveries for each in outside.values()), default=0.0)
         new = {n: each.rows for n, each in outside.items()}
@@ -248,9 +250,21 @@ def _joined(
 
 
 def _rows(flat: Flat | None, figures: StateFigures, numbers: Collection[int]) -> float:
-    """Of a join on keys, as the largest input has them, without those that conditions leave out."""
-    rows = max((figures.rows[n] for n in numbers), default=0.0)
-    for condition in flat.conditions if flat is not None else ():
+    """Of a join, without those that conditions leave out.
+
+    Columns that are equal have as many values as the smallest table that has one of them, in all of the query: two tables
+    that refer to a third one meet in all pairs of rows that refer to the same row.
+    """
+    if flat is None:
+        return max(1.0, max((figures.rows[n] for n in numbers), default=0.0))
+    rows = 1.0
+    for n in numbers:
+        rows *= max(1.0, figures.rows[n])
+    for columns in _equal_columns(flat):
+        here = {n for n, _ in columns} & set(numbers)
+        values = max(1.0, min(figures.rows[n] for n, _ in columns))
+        rows /= values ** (len(here) - 1) if here else 1.0
+    for condition in flat.conditions:
         if (
             condition.occurrences is not None
             and len(condition.occurrences) == 1
@@ -258,6 +272,18 @@ def _rows(flat: Flat | None, figures: StateFigures, numbers: Collection[int]) ->
         ):
             rows *= _EQUAL if " = " in condition.sql else _OTHER
     return max(1.0, rows)
+
+
+def _equal_columns(flat: Flat) -> list[set[tuple[int, str]]]:
+    """Columns, by reference and name, that the query's conditions make equal."""
+    found: list[set[tuple[int, str]]] = []
+    for condition in flat.conditions:
+        if condition.equal is None:
+            continue
+        pair = {(n, name.lower()) for n, name in condition.equal}
+        met = [columns for columns in found if columns & pair]
+        found = [columns for columns in found if not columns & pair] + [pair.union(*met)]
+    return found
 
 
 def _width(flat: Flat, numbers: frozenset[int]) -> float:
