@@ -99,7 +99,7 @@ def read(
         hidden = {schemas.PART, schemas.PART_TIMESTAMP, FILE}
         content = [name for name in schemas.names(schema) if name not in hidden]
         digests = of_hashes(parts, [row_hashes(rows, content, salt) for salt in CHAINS])
-    except (pa.ArrowException, TooLong, OSError, KeyError, EOFError) as why:
+    except (pa.ArrowException, TooLong, OSError, KeyError, ValueError, EOFError) as why:
         raise SparkDecides(str(why)) from why
     return ReadRows(rows, digests, newest)
 
