@@ -15,10 +15,11 @@ from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.parse import parse
 from partwise.compile.select import Key, Names, Selection, select
 from partwise.compile.several.factor import WHOLE, NotPossible, one_table
-from partwise.compile.several.grid import LAST_PART, shortest, until
+from partwise.compile.several.grid import shortest, until
 from partwise.compile.several.pairs import leg, near, pane, possible, split_at
 from partwise.compile.several.read import Several, tidy
 from partwise.compile.several.recompute import recompute
+from partwise.compile.several.shown import LAST_PART
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.parts import Bound
 from partwise.sql.calls import Call

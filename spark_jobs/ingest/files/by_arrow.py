@@ -53,8 +53,8 @@ _WRITTEN = {
     **dict.fromkeys(_WHOLE, "^-?[0-9]{1,18}$"),
     "float": _REAL,
     "double": _REAL,
-    "date": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-    "timestamp": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?Z?)?$",
+    "date": "^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$",
+    "timestamp": "^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?Z?)?$",
 }
 
 
@@ -99,7 +99,7 @@ def read(
         hidden = {schemas.PART, schemas.PART_TIMESTAMP, FILE}
         content = [name for name in schemas.names(schema) if name not in hidden]
         digests = of_hashes(parts, [row_hashes(rows, content, salt) for salt in CHAINS])
-    except (pa.ArrowException, TooLong, OSError, KeyError, EOFError) as why:
+    except (pa.ArrowException, TooLong, OSError, KeyError, ValueError, EOFError) as why:
         raise SparkDecides(str(why)) from why
     return ReadRows(rows, digests, newest)
 
