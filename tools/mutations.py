@@ -119,7 +119,7 @@ MUTATIONS = (
     Mutation(
         "a condition on what is no key chooses among no groups",
         "partwise/compile/sharing/cover.py",
-        "if not all(each.columns <= named for each in rest):",
+        "if not all(each.columns <= named.keys() for each in rest):",
         "if False:",
         "tests/compile/test_covers.py",
     ),

@@ -112,13 +112,21 @@ class WindowShape:
 
 @dataclass(frozen=True, slots=True)
 class PaneKey:
-    """`text` as it is compared and as it is `written`, without the name of the table; the column of the panes, and the
-    columns of rows that it is made of."""
+    """`text` as it is compared, and as it is `written`: columns of rows stand at every second place, so that others can
+    be put there. `name` of the column of the panes."""
 
     text: str
-    written: str
+    written: tuple[str, ...]
     name: str
-    columns: frozenset[str]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.written[1::2])
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is, if it is nothing but one."""
+        return self.written[1] if len(self.written) == 3 and not self.written[0] + self.written[2] else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +140,14 @@ class PaneCell:
 
 @dataclass(frozen=True, slots=True)
 class PaneCondition:
-    """As it is compared and as it is `written`, without the name of the table; the columns that it looks at."""
+    """The same of a condition."""
 
     text: str
-    written: str
-    columns: frozenset[str]
+    written: tuple[str, ...]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.written[1::2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from sqlalchemy import bindparam, select
 
-from partwise.choose.covering import with_cover
+from partwise.choose.covering import share_of_own, with_cover
 from partwise.choose.families import chosen, family
 from partwise.choose.settled import FOUND, too_late_to_share
-from partwise.choose.window import is_worth_it
+from partwise.choose.window import WORTH_IT, is_worth_it
 from partwise.compile import Choice, WindowShape
 from partwise.compile.program import CompiledView, Runnable
 from partwise.compile.sharing.cover import panes_of
@@ -155,10 +155,14 @@ def _looked_at_again(engine: Engine, view: CompiledView, before: Settlement) -> 
     if found is None or found.rows is None or view.shape is None:
         return None
     rows, groups = found.rows, found.groups
-    if view.name in engine.definitions.covered:
-        found, _ = _with_cover(engine, view, found)
+    worth = is_worth_it(view.shape, rows, groups, before.strategy)
+    if view.name in engine.definitions.covered and before.strategy == "merge":
+        (panes,), own = engine.definitions.covered[view.name].helpers, panes_of(view)
+        with engine.ledger.database.reading() as r:
+            held = usual_rows(r, panes.name)
+        worth = own is not None and share_of_own(view.shape, own.part // panes.part, rows, groups, held) > 1 / WORTH_IT
     # By itself it may cost more than with those that pay for its panes, too.
-    if found.strategy != before.strategy and is_worth_it(view.shape, rows, groups, before.strategy):
+    if found.strategy != before.strategy and worth:
         return found
     return replace(before, rows=rows, groups=groups, again=False)
 

@@ -11,6 +11,7 @@ in the ledger with all that is needed to make it: it stays as it is when the oth
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from partwise.compile.model import PaneShape
@@ -108,8 +109,8 @@ def _matched(own: PaneShape, other: PaneShape) -> tuple[tuple[tuple[str, str], .
     keys = {key.text: key for key in other.keys}
     cells = {cell.text: cell for cell in other.cells}
     conditions = {each.text for each in own.where}
-    named = {key.text for key in other.keys if key.name.strip("`").lower() == key.text}
-    if not all(key.text in keys or (key.columns and key.columns <= named) for key in own.keys):
+    named = {key.column: key.name for key in other.keys if key.column is not None}
+    if not all(key.text in keys or (key.columns and key.columns <= named.keys()) for key in own.keys):
         return None
     # The same cells: what nobody asked for could fail, and would make the view due when it alone changes.
     if {cell.text for cell in own.cells} != cells.keys():
@@ -118,15 +119,20 @@ def _matched(own: PaneShape, other: PaneShape) -> tuple[tuple[tuple[str, str], .
         return None
     kept = {each.text for each in other.where}
     rest = [each for each in own.where if each.text not in kept]
-    if not all(each.columns <= named for each in rest):
+    if not all(each.columns <= named.keys() for each in rest):
         return None
     # A key of others that is computed may fail where none of the view's own does.
     mine = {key.text for key in own.keys}
-    if any(key.text not in mine and key.text not in named for key in other.keys):
+    if any(key.text not in mine and key.column is None for key in other.keys):
         return None
-    columns = [(keys[key.text].name if key.text in keys else key.written, key.name) for key in own.keys]
+    columns = [(keys[key.text].name if key.text in keys else _over(key.written, named), key.name) for key in own.keys]
     columns += [(cells[cell.text].name, cell.name) for cell in own.cells]
-    return tuple(columns), " AND ".join(each.written for each in rest)
+    return tuple(columns), " AND ".join(_over(each.written, named) for each in rest)
+
+
+def _over(written: tuple[str, ...], names: Mapping[str, str]) -> str:
+    """An expression of rows as one of groups."""
+    return "".join(names[piece] if at % 2 else piece for at, piece in enumerate(written))
 
 
 def covered(view: CompiledView, found: Cover) -> Alternative | None:

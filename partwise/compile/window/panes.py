@@ -24,25 +24,23 @@ def pane_shape(plan: WindowPlan, merged: Mapping[Cell, str]) -> PaneShape | None
         uses = () if text == "COUNT(*)" else columns(piece, [called])
         return piece.splice((use.start, use.end, use.written) for use in uses if use.qualifier)
 
-    def named(text: str) -> frozenset[str]:
-        return frozenset(use.name for use in columns(Piece(text), [called]))
+    def written(text: str) -> tuple[str, ...]:
+        found, at = list[str](), 0
+        for use in columns(Piece(text), [called]):
+            found += [text[at : use.start], use.name]
+            at = use.end
+        return (*found, text[at:])
 
-    where = []
-    for piece in Piece(plan.where).conjuncts() if plan.where else ():
-        written = conjunct(bare(piece.text))
-        where.append(PaneCondition(_compared(written), written, named(piece.text)))
+    conditions = [conjunct(piece.text) for piece in Piece(plan.where).conjuncts()] if plan.where else []
     return PaneShape(
         plan.table.name.lower(),
         plan.pane,
-        tuple(
-            PaneKey(_compared(bare(key.text)), bare(key.text), quoted(key.name), named(key.text))
-            for key in plan.selection.keys
-        ),
+        tuple(PaneKey(_compared(bare(key.text)), written(key.text), quoted(key.name)) for key in plan.selection.keys),
         tuple(
             PaneCell(_compared(bare(cell.rows)), quoted(name), cell.body.startswith("COUNT"))
             for cell, name in merged.items()
         ),
-        tuple(where),
+        tuple(PaneCondition(_compared(bare(each)), written(each)) for each in conditions),
     )
 
 
