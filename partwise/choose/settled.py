@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from partwise.choose.window import has_grown
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.model import Choice
-from partwise.compile.program import Alternative, CompiledView, Program
+from partwise.compile.program import Alternative, CompiledView, KeptWay, Program
 from partwise.compile.table import to_table
 from partwise.ledger.catalog import settled as catalogued
 from partwise.ledger.database import Reading
 from partwise.ledger.read.part_facts import PartsToCome
+from partwise.ledger.records.kept_states import KeptChoice
 from partwise.ledger.records.strategies import Settlement, Settlements, is_built, kept_as, settlements, usual_rows
 from partwise.tables import Graph
 
@@ -31,7 +32,30 @@ def settled(program: Program, known: Settlements) -> Program:
     Helpers that were built for a view alone stay its own until its query means something else.
     """
     chosen = program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
-    return chosen.with_own(view for view, mark in known.owners.items() if _own_mark(chosen, view) == mark)
+    if known.covers:
+        from partwise.choose.covering import as_covered
+
+        chosen = chosen.with_covered(as_covered(program, known.covers))
+    chosen = chosen.with_own(view for view, mark in known.owners.items() if _own_mark(chosen, view) == mark)
+    return with_kept_states(chosen, known.kept) if known.kept or chosen.kept else chosen
+
+
+def with_kept_states(program: Program, known: Mapping[str, KeptChoice]) -> Program:
+    """With the outputs kept that were chosen to be, of queries that are still the same."""
+    from partwise.compile.relations import Relations
+    from partwise.compile.state.generate import state_mark, with_kept
+
+    kept: dict[str, KeptWay] = {}
+    tables, relations = {name.lower(): table for name, table in program.tables.items()}, None
+    for name, choice in known.items() if program.keeping else ():
+        before, view = program.kept.get(name), program.views.get(name)
+        if before is not None and before.chosen == choice.what:
+            kept[name] = before
+        elif view is not None and name in program.usable and state_mark(view) == choice.mark:
+            relations = relations or Relations(program.with_kept({}))
+            if way := with_kept(view, relations, tables, choice.join, choice.groups, choice.until):
+                kept[name] = KeptWay(choice.what, way)
+    return program.with_kept(kept)
 
 
 def _own_mark(program: Program, view: str) -> str | None:
@@ -58,7 +82,10 @@ def too_late_to_share(r: Reading, graph: Graph, program: Program) -> frozenset[s
         known = graph.tables.get(view)
         if known is not None and known.fingerprint == tables[view].fingerprint:
             continue  # it reads them already
-        if not all(_begins_alike(r, program, *ways) for ways in zip(compiled.alternatives, compiled.own, strict=True)):
+        pairs = list(zip(compiled.alternatives, compiled.own, strict=True))
+        if view in program.covered:
+            pairs.append((program.covered[view], next(own for own in compiled.own if own.strategy == "merge")))
+        if not all(_begins_alike(r, program, *ways) for ways in pairs):
             found.add(view)
     return frozenset(found)
 
@@ -68,8 +95,13 @@ def _begins_alike(r: Reading, program: Program, shared: Alternative, own: Altern
     facts, known = PartsToCome(r), {**program.usable, **{helper.name: helper for helper in own.helpers}}
     for helper, alone in zip(shared.helpers, own.helpers, strict=True):
         facts.expect(to_table(alone, known))
-        now = catalogued(r, helper.name)
-        if now.floor is not None or now.start not in (None, facts.start(alone.name)):
+        now, begins = catalogued(r, helper.name), facts.start(alone.name)
+        if now.floor is not None:
+            return False
+        if now.start is None or (now.start == begins and helper.part == alone.part):
+            continue
+        # Panes of a shorter time may have begun earlier: the longer ones begin where all of theirs are there.
+        if helper.part == alone.part or begins is None or now.start > begins * (alone.part // helper.part):
             return False
     return True
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from partwise.compile.model import Choice, Strategy, WindowShape
+from partwise.compile.model import Choice, PaneShape, Strategy, WindowShape
 from partwise.definitions.definitions import Check, Definition, Definitions, Dimension, Source, Statement, View
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place
@@ -21,14 +21,14 @@ from partwise.tables import Graph, Start
 
 
 @dataclass(frozen=True)
-class KeptJoin:
-    """A join of some references of a query that a helper keeps, and the query over it and the others.
+class KeptOutput:
+    """Outputs of operators of a query that helpers keep, and the query over them and what is left of its references.
 
-    `kept` are the numbers of these references in the query, `occurrences` those of the references of `rest`, None for
-    the helper itself.
+    `kept` are the numbers of the references in the query that the helpers stand for, `occurrences` those of the
+    references of `rest`, None for a helper.
     """
 
-    helper: str
+    helpers: tuple[str, ...]
     kept: frozenset[int]
     rest: Statement
     occurrences: tuple[int | None, ...]
@@ -46,9 +46,9 @@ class Runnable:
     A shared helper serves the views in `others`, too. `meaning` is then what its name is made of, and all that its
     fingerprint says: whose text of it runs does not matter.
 
-    A helper `beside` its view is not needed by it: a sample, or a kept join. It is always repaired at once, whatever the
-    view waits for, and it is kept as long as the view, or for `kept_for` seconds. `state` is the kept join that a step
-    of the view may read.
+    A helper `beside` its view is not needed by it: a sample, or a kept output. It is always repaired at once, whatever
+    the view waits for, and it is kept as long as the view, or for `kept_for` seconds. `keeps` says what of its view's
+    query a helper keeps; `states` are the kept outputs that a step of the view may read, the best first.
     """
 
     name: str
@@ -66,7 +66,8 @@ class Runnable:
     sketches: tuple[str, ...] = ()
     beside: bool = False
     kept_for: int | None = None
-    state: KeptJoin | None = None
+    keeps: Literal["", "join", "groups"] = ""
+    states: tuple[KeptOutput, ...] = ()
     meaning: str | None = None
     others: tuple[View, ...] = ()
 
@@ -79,6 +80,11 @@ class Runnable:
     def served(self) -> tuple[View, ...]:
         """The views that this helper serves, in the order of computing; the view itself if it is none."""
         return (self.written, *self.others)
+
+    @property
+    def state_helpers(self) -> tuple[str, ...]:
+        """Helpers that a step may read if they are up to date."""
+        return tuple(dict.fromkeys(name for state in self.states for name in state.helpers))
 
     @property
     def rolling(self) -> bool:
@@ -125,6 +131,17 @@ class Alternative:
     helpers: tuple[Runnable, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def kept_helpers(self) -> tuple[Runnable, ...]:
+        return tuple(helper for helper in self.helpers if helper.keeps)
+
+    def without_state(self) -> Alternative:
+        """The same, with nothing kept."""
+        if not self.kept_helpers:
+            return self
+        helpers = tuple(helper for helper in self.helpers if not helper.keeps)
+        return replace(self, table=replace(self.table, states=()), helpers=helpers)
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -159,7 +176,7 @@ class CompiledView:
     `usual` is the choice that the query alone suggests (or its author asks for); plain SQL has none. A window has a
     `shape`, which is what choosing by counts has to know, and a `mark`, which says which query it is, however it is
     kept: a choice holds as long as that stays. `own` are the same ways with helpers that no other view reads, where
-    `alternatives` have helpers that can be shared. `columns` are the names of the result where they are known for sure,
+    `alternatives` have helpers that can be shared, and `panes` what those of merging hold. `columns` are the names of the result where they are known for sure,
     `types` those of their types that are, by lower-case name.
     """
 
@@ -172,6 +189,7 @@ class CompiledView:
     types: Mapping[str, str] = field(default_factory=dict)
     sampled: Sampled | None = None
     own: tuple[Alternative, ...] = ()
+    panes: PaneShape | None = None
 
     @property
     def name(self) -> str:
@@ -196,18 +214,31 @@ class CompiledView:
 
 
 @dataclass(frozen=True)
+class KeptWay:
+    """A way to run a view with outputs of its operators kept, and the choice that it was made for."""
+
+    chosen: object
+    way: Alternative
+
+
+@dataclass(frozen=True)
 class Program:
     """Everything that a workspace runs. `views` are compiled, by name, in an order in which they can be computed.
 
     `choices` are those that differ from what a query alone suggests. `owning` are views that share no helpers, because
-    theirs were built before others could read them, or because those of others lack parts. `written` is what the authors wrote, with all
+    theirs were built before others could read them, or because those of others lack parts. `covered` are those that
+    read panes which hold more than they need, with how they do. `written` is what the authors wrote, with all
     problems: of a definition with errors there may be a compiled view for looking at, which is not `usable`.
+    `kept` are ways with what was chosen to be kept of views; without `keeping` nothing is, whoever wants it.
     """
 
     written: Definitions = field(default_factory=Definitions)
     views: Mapping[str, CompiledView] = field(default_factory=dict)
     choices: Mapping[str, Choice] = field(default_factory=dict)
     owning: frozenset[str] = frozenset()
+    kept: Mapping[str, KeptWay] = field(default_factory=dict)
+    keeping: bool = True
+    covered: Mapping[str, Alternative] = field(default_factory=dict)
 
     @property
     def tables(self) -> Mapping[str, Definition]:
@@ -230,7 +261,14 @@ class Program:
 
     def alternative(self, view: str) -> Alternative:
         """The way in which a compiled view runs."""
-        return self.views[view].alternative(self.choice(view), view in self.owning)
+        choice = self.choice(view)
+        if view in self.covered and view not in self.owning and choice is not None and choice.strategy == "merge":
+            way = self.covered[view]
+        else:
+            way = self.views[view].alternative(choice, view in self.owning)
+        if not self.keeping:
+            return way.without_state()
+        return self.kept[view].way if view in self.kept else way
 
     def own_way(self, view: str) -> Alternative:
         """The same, with helpers that no other view reads."""
@@ -240,6 +278,10 @@ class Program:
         """The same program in which these views, and no others, have helpers of their own that could be shared."""
         wanted = frozenset(view for view in views if view in self.views and self.views[view].own)
         return self if wanted == self.owning else replace(self, owning=wanted)
+
+    def with_covered(self, covered: Mapping[str, Alternative]) -> Program:
+        """The same program in which these views, and no others, read panes that hold more than they need."""
+        return replace(self, covered=dict(covered)) if covered or self.covered else self
 
     def choosing(self, choices: Mapping[str, Choice]) -> Program:
         """The same program with these choices, by view. What is not possible, or up to the author, stays as it is."""
@@ -251,6 +293,13 @@ class Program:
         if compiled is None or not compiled.is_free:
             return False
         return compiled.can(choice.strategy) and self.choice(view) != choice
+
+    def with_kept(self, kept: Mapping[str, KeptWay]) -> Program:
+        """The same program with these outputs kept, and no others but those that definitions name."""
+        return self if kept == self.kept else replace(self, kept=kept)
+
+    def keeping_nothing(self) -> Program:
+        return replace(self, keeping=False) if self.keeping else self
 
     @cached_property
     def helpers(self) -> Mapping[str, Runnable]:

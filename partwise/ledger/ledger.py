@@ -20,7 +20,8 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.as_of import sequence_at, versions_at
 from partwise.ledger.read.audit import audit, rebuild
 from partwise.ledger.read.pin import DefinitionChanged, Pin, Version, pin, version_of
-from partwise.ledger.records import refreshes, repairs, strategies
+from partwise.ledger.records import kept_states, refreshes, repairs, strategies
+from partwise.ledger.records.kept_states import KeptChoice
 from partwise.ledger.records.strategies import Settlement, Settlements
 from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
@@ -61,14 +62,16 @@ class Ledger:
         broken: Collection[str] = (),
         made_with: Settlements | None = None,
         record: Collection[Settlement] = (),
+        covers: Mapping[str, str] | None = None,
     ) -> definitions.Changes:
         """Take over definitions; does nothing, and takes no sequence, if the ledger has them already.
 
         `made_with` are the strategies that the definitions were made with: raises SettledMeanwhile if they are others
-        by now. `record` are those that become known with these definitions.
+        by now. `record` are those that become known with these definitions, `covers` the panes that views read from now on
+        because they hold what they need.
         """
         with self.database.reading() as r:
-            if not definitions.changes(r, graph, broken) and not record:
+            if not definitions.changes(r, graph, broken) and not record and not covers:
                 return definitions.Changes()
         with self._defining(now) as w:
             now_known = strategies.settlements(w, self._catalog.graph(w))
@@ -76,7 +79,9 @@ class Ledger:
                 raise strategies.SettledMeanwhile
             for item in record:
                 strategies.write(w, item)
-            return definitions.define(w, graph, self._catalog, broken)
+            found = definitions.define(w, graph, self._catalog, broken)
+            strategies.cover_views(w, covers or {}, self._catalog.graph(w))
+            return found
 
     def settle(
         self,
@@ -86,10 +91,29 @@ class Ledger:
         now: float,
         still: Callable[[Reading], bool] = lambda r: True,
         dead: Callable[[str], bool] = lambda holder: False,
+        covered: bool = True,
     ) -> bool:
-        """Settle how a window is kept, if `still` nothing speaks against it. Returns whether it was done; raises Busy."""
+        """Settle how a window is kept, if `still` nothing speaks against it. Returns whether it was done; raises Busy.
+
+        Unless it is `covered`, it reads no panes that hold more than it needs.
+        """
         with self._defining(now) as w:
-            return still(w) and strategies.settle(w, self._catalog, item, before, after, dead)
+            done = still(w) and strategies.settle(w, self._catalog, item, before, after, dead)
+            if done and not covered:
+                strategies.uncover(w, item.view)
+            return done
+
+    def keep_states(
+        self,
+        wanted: Mapping[str, KeptChoice | None],
+        after: Mapping[str, Table],
+        names: Collection[str],
+        now: float,
+        dead: Callable[[str], bool] = lambda holder: False,
+    ) -> None:
+        """Change what of views is kept. Raises Busy, DefinitionChanged."""
+        with self._defining(now) as w:
+            kept_states.keep(w, self._catalog, wanted, after, names, dead)
 
     def strategies(self) -> Settlements:
         """How windows are kept, by view, as far as it is settled."""
@@ -245,11 +269,14 @@ class Ledger:
                 self._fire(lease, now)
         found = {}
         with self.database.reading() as r:
-            facts = LedgerFacts(r)
-            for lease in leases.not_lost(r, held):
+            facts = LedgerFacts(r, keep=True)
+            sound, graph = tuple(leases.not_lost(r, held)), self._catalog.graph(r)
+            looks = look_around(graph, facts, now, {lease.table for lease in sound} & graph.tables.keys())
+            for lease in sound:
                 wanted = None if asked is None else asked.get(lease.table, Parts())
+                mark = fingerprints[lease.table]
                 try:
-                    one = pin(r, self._catalog, lease, now, wanted, fingerprints[lease.table], limit, facts=facts)
+                    one = pin(r, self._catalog, lease, now, wanted, mark, limit, facts=facts, looks=looks)
                 except DefinitionChanged:
                     continue
                 if one is not None:
@@ -282,11 +309,12 @@ class Ledger:
         keep: bool = False,
         seconds: float | None = None,
         repair: repairs.RecordedRepair | None = None,
+        from_kept: int | None = None,
     ) -> Recorded:
         """Record a step, or refuse it if the lease was lost. Releases the lease unless told to keep it.
 
         `seconds`: how long it took; what later ones will take is estimated from that. `repair`: how stale parts were
-        repaired, if that was worth a choice.
+        repaired, if that was worth a choice. `from_kept`: how many parts were computed from kept outputs.
         """
         with self.database.writing(now) as w:
             leases.check(w, held)
@@ -296,7 +324,7 @@ class Ledger:
             if seconds is not None and entry.parts:
                 rows = sum(content.rows for content in entry.parts.values())
                 took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
-                w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at})
+                w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at, "from_kept": from_kept})
             if repair is not None:
                 repairs.note(w, entry.table, repair)
             if not keep:

@@ -15,10 +15,11 @@ from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.parse import parse
 from partwise.compile.select import Key, Names, Selection, select
 from partwise.compile.several.factor import WHOLE, NotPossible, one_table
-from partwise.compile.several.grid import LAST_PART, shortest, until
-from partwise.compile.several.pairs import leg, near, possible, split_at
+from partwise.compile.several.grid import shortest, until
+from partwise.compile.several.pairs import leg, near, pane, possible, split_at
 from partwise.compile.several.read import Several, tidy
 from partwise.compile.several.recompute import recompute
+from partwise.compile.several.shown import LAST_PART
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.parts import Bound
 from partwise.sql.calls import Call
@@ -73,7 +74,10 @@ def cells(view: QueryView, query: Several) -> list[GeneratedView]:
         if possible(view, streams, at)
     ]
     every, latest = near(view, query)
-    at_once = _leg(every, [*items, f"{end} AS {last}", f"{latest} AS __j"], f"{grouped}, {latest}")
+    # Each leg above has groups of its own: a row belongs to that of the first stream whose row is new.
+    new = " ".join(f"WHEN {pane(stream, view.part)} = {latest} THEN {at}" for at, stream in enumerate(streams))
+    by = f"{grouped}, {latest}, CASE {new} END"
+    at_once = _leg(every, [*items, f"{end} AS {last}", f"{latest} AS __j"], by)
     helper, span = view.name + CELLS, shortest(view, query)
     none = ", ".join(f"NULL AS {name}" for name in [*keys.values(), *made.columns.values(), last])
     first = streams[0].table.name + streams[0].reference(view.part, streams[0].ratio(view.part)).text("j")

@@ -18,13 +18,10 @@ from partwise.compile.several.check import column_names
 from partwise.compile.several.pairs import band, leg, pairs_problems, pane, possible, with_items
 from partwise.compile.several.read import Several
 from partwise.compile.several.recompute import recompute
+from partwise.compile.several.shown import HELPER, LAST_PART
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.parts import Bound
-from partwise.sql.references import find
 from partwise.sql.text import quoted
-
-#: How the helper of a view is called behind its name, and the column that says until when a row is shown.
-HELPER, LAST_PART = "__grid", "last_part"
 
 
 def why_not_grid(view: QueryView, query: Several) -> str | None:
@@ -101,10 +98,3 @@ def grid(view: QueryView, query: Several) -> list[GeneratedView]:
 def last_part(query: Several) -> str:
     """The column that says until when a row is shown."""
     return Names(column_names(query)).new(LAST_PART)
-
-
-def shown_for(update: str) -> int:
-    """In how many parts a row can be shown at most: so far back does the view's statement read its grid."""
-    return max(
-        f.reference.hi.plus - f.reference.lo.plus + 1 for f in find(update, "j").tables if f.reference is not None
-    )

@@ -6,7 +6,7 @@ for ever. So the choice is a row, and definitions that were made with other rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -14,14 +14,17 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from partwise.ledger.catalog import Catalog
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.records.kept_states import KeptChoice, choices
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import lease, part, strategy
+from partwise.ledger.schema import cover, part, strategy
 from partwise.ledger.write.define import changes, define
-from partwise.ledger.write.leases import Busy
+from partwise.ledger.write.leases import must_be_free
 from partwise.plan.model import parts_of_due
 from partwise.tables import Graph, Table, is_dated
 
 _ALL = select(strategy)
+_COVERS = select(cover.c.view, cover.c.base)
+_UNCOVER = delete(cover).where(cover.c.view == bindparam("v"))
 _DROP = delete(strategy).where(strategy.c.view == bindparam("v"))
 _WITH_ROWS = (
     select(part.c.part)
@@ -30,9 +33,6 @@ _WITH_ROWS = (
 )
 _ROWS = select(part.c.rows).where(part.c.table == bindparam("t")).order_by(part.c.part.desc()).limit(100)
 _AGAIN = update(strategy).where(strategy.c.view == bindparam("v")).values(again=True)
-_HELD = select(lease.c.table, lease.c.holder, lease.c.expires).where(
-    lease.c.holder.is_not(None), lease.c.expires > bindparam("now")
-)
 
 
 class SettledMeanwhile(Exception):
@@ -57,18 +57,30 @@ class Settlement:
 
 
 class Settlements(dict[str, Settlement]):
-    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them."""
+    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them.
+    `covers`: which panes views read that hold more than they need, as `partwise.compile.sharing.cover` writes it.
+    `kept`: what was chosen to be kept of views."""
 
-    def __init__(self, found: Mapping[str, Settlement], owners: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        found: Mapping[str, Settlement],
+        owners: Mapping[str, str] | None = None,
+        covers: Mapping[str, str] | None = None,
+        kept: Mapping[str, KeptChoice] | None = None,
+    ) -> None:
         super().__init__(found)
         self.owners = {} if owners is None else dict(owners)
+        self.covers = {} if covers is None else dict(covers)
+        self.kept = {} if kept is None else dict(kept)
 
 
 def settlements(r: Reading, graph: Graph | None = None) -> Settlements:
     """`graph` is what the ledger has; without it, nobody owns helpers."""
     names = [field.name for field in fields(Settlement)]
     found = (Settlement(**{name: getattr(row, name) for name in names}) for row in r.on.execute(_ALL))
-    return Settlements({item.view: item for item in found}, None if graph is None else owners(graph))
+    covers = {row.view: row.base for row in r.on.execute(_COVERS)}
+    own = None if graph is None else owners(graph)
+    return Settlements({item.view: item for item in found}, own, covers, choices(r))
 
 
 def owners(graph: Graph) -> dict[str, str]:
@@ -83,12 +95,27 @@ def owners(graph: Graph) -> dict[str, str]:
 def same(one: Settlements, other: Settlements) -> bool:
     """Whether definitions made with either of them are the same."""
     chosen = ({view: item.strategy for view, item in known.items()} for known in (one, other))
-    return next(chosen) == next(chosen) and one.owners == other.owners
+    kept = ({view: item.what for view, item in known.kept.items()} for known in (one, other))
+    alike = (one.owners, one.covers) == (other.owners, other.covers)
+    return next(chosen) == next(chosen) and alike and next(kept) == next(kept)
 
 
 def write(w: Writing, item: Settlement) -> None:
     w.on.execute(_DROP, {"v": item.view})
     w.on.execute(insert(strategy), asdict(item) | {"seq": w.seq, "at": w.at})
+
+
+def uncover(w: Writing, view: str) -> None:
+    w.on.execute(_UNCOVER, {"v": view})
+
+
+def cover_views(w: Writing, covers: Mapping[str, str], graph: Graph) -> None:
+    """Note which panes views read, and forget those of views that are gone."""
+    known = {row.view for row in w.on.execute(_COVERS)}
+    for view in known & covers.keys() | known - graph.tables.keys():
+        uncover(w, view)
+    if covers:
+        w.on.execute(insert(cover), [{"view": view, "base": base, "seq": w.seq} for view, base in covers.items()])
 
 
 def tables_of(graph: Graph, view: str) -> dict[str, Table]:
@@ -161,13 +188,6 @@ def count_again(w: Writing, view: str) -> None:
     w.on.execute(_AGAIN, {"v": view})
 
 
-def _must_be_free(w: Writing, names: Collection[str], dead: Callable[[str], bool]) -> None:
-    """Raises Busy if somebody who lives has the lease of one of these tables."""
-    for row in w.on.execute(_HELD, {"now": w.now}):
-        if row.table in names and not dead(row.holder):
-            raise Busy(row.table, row.holder, row.expires)
-
-
 def settle(
     w: Writing,
     store: Catalog,
@@ -190,7 +210,7 @@ def settle(
     wanted = Graph({**others, **after})
     found = changes(w, wanted)
     if found:
-        _must_be_free(w, {*before, *after}, dead)
+        must_be_free(w, {*before, *after}, dead)
     if any(existing(w, name) for name in found.restarted if name not in after or name == item.view):
         return False
     write(w, item)
