@@ -7,6 +7,7 @@ Every setting has a default; an empty file, or none, is fine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -69,6 +70,7 @@ class Settings:
     `warehouse` and `landing` may be in an object store (`s3://bucket/folder`); `store` says where that is, off AWS.
 
     `history`: as-of reads reach back so far; what only older ones would need is removed by upkeep.
+    `state_budget`: how many bytes may be kept so that late rows cost less, over all views.
     A step computes at most `chunk_parts` parts, and one query of it reads about `chunk_rows` rows: a year of history
     does not need the memory of a year.
     """
@@ -85,6 +87,12 @@ class Settings:
     chunk_parts: int = 1_000
     chunk_rows: int = 20_000_000
     batch: Batch = field(default_factory=Batch)
+    state_budget: str = "2 GB"
+
+    @property
+    def state_bytes(self) -> int:
+        """What may be kept for repairs, over all views; 0 for nothing."""
+        return size_in_bytes(self.state_budget)
 
     @property
     def history_seconds(self) -> float:
@@ -98,7 +106,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "store": ("endpoint", "region"),
 }
 _KINDS: dict[str, type[Spark | Airflow | Store]] = {"spark": Spark, "airflow": Airflow, "store": Store}
-_TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history")
+_TEXTS = ("definitions", "landing", "warehouse", "ledger", "timezone", "history", "state_budget")
 _NUMBERS = ("chunk_parts", "chunk_rows")
 _BATCH = ("views", "rows")
 _EXAMPLES = {
@@ -112,7 +120,10 @@ _EXAMPLES = {
     "history": "history: 7 days",
     "keep": "keep: 10 minutes",
     "batch": "batch: {views: 20, rows: 100000}",
+    "state_budget": "state_budget: 2 GB",
 }
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)?")
+_UNITS = ("B", "KB", "MB", "GB", "TB")
 #: Less would remove files from under reads that are going on.
 _SHORTEST_HISTORY = 3600
 
@@ -149,6 +160,8 @@ def _from_file(file: Path) -> Settings:
             found[key] = _group(file, key, value)
         elif key == "batch":
             found[key] = _batch(file, value)
+        elif key == "state_budget" and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            found[key] = str(value)
         elif key in _TEXTS:
             found[key] = _text(f"{file.name}: {key}", value, key)
         elif key in _NUMBERS:
@@ -266,6 +279,10 @@ def _checked(settings: Settings, where: str) -> Settings:
     except BadTime as why:
         raise BadSetting(f"{where}: spark.keep: {why}; or 0 for no driver in the background") from None
     try:
+        size_in_bytes(settings.state_budget)
+    except ValueError as why:
+        raise BadSetting(f"{where}: state_budget: {why}; or 0 to keep nothing") from None
+    try:
         ZoneInfo(settings.timezone)
     except (ValueError, OSError, KeyError):
         raise BadSetting(
@@ -278,6 +295,14 @@ def _checked(settings: Settings, where: str) -> Settings:
     if not long_enough:
         raise BadSetting(f"{where}: history is {settings.history}; it must be at least 1 hour, so that reads can end")
     return settings
+
+
+def size_in_bytes(text: str) -> int:
+    """`2 GB`, `500 MB`, or a number of bytes. Raises ValueError."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or (match[2] or "B").upper() not in _UNITS:
+        raise ValueError(f"{text!r} is not a size; write for example 2 GB or 500 MB")
+    return int(float(match[1]) * 1000 ** _UNITS.index((match[2] or "B").upper()))
 
 
 def keep_seconds(text: str) -> float:

@@ -78,6 +78,7 @@ class Table:
     rolling: bool = False  # a view that keeps only its newest part: one table that holds the result as of now
     forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
     timed: bool = False  # a dimension whose rows are valid for a time: a change counts for rows of that time
+    own_times: bool = False  # rows of its own earlier parts meet those of such a dimension
     also: tuple[str, ...] = ()
     #: Of each dimension named here all that its rows meet; any change of others matters everywhere.
     keyed: tuple[Keyed, ...] = ()
@@ -101,6 +102,11 @@ class Table:
     def of_sample(self) -> bool:
         """Whether it belongs to a sample and follows the inputs: it should not wait for its view."""
         return self.helper_of is not None and self.name.endswith(("__sizes", "__sample"))
+
+    @property
+    def of_state(self) -> bool:
+        """Whether it keeps an output of its view's query for late rows: older parts of it are worth nothing."""
+        return self.helper_of is not None and self.name.endswith(("__joined", "__grouped"))
 
     @property
     def self_references(self) -> tuple[Reference, ...]:

@@ -87,7 +87,8 @@ class Workspace:
         """The definitions, with all of their problems. Never raises."""
         from partwise.compile.load import load
 
-        return load(_near(self.definitions_folder))
+        found = load(_near(self.definitions_folder))
+        return found if self.settings.state_bytes else found.keeping_nothing()
 
     def open_ledger(self, now: float) -> Ledger:
         """The ledger, made if there is none yet. Raises partwise.ledger.open.LedgerProblem."""
@@ -141,7 +142,8 @@ class Workspace:
                 graph = ledger.graph_at(r)
                 known = settlements(r, graph)
                 record = to_record(written, known, as_kept(r, graph, written, known))
-                then = Settlements({**known, **{item.view: item for item in record}}, known.owners, known.covers)
+                then = {**known, **{item.view: item for item in record}}
+                then = Settlements(then, known.owners, known.covers, known.kept)
                 definitions, covers = with_covers(graph, settled(written, then))
                 alone = too_late_to_share(r, graph, definitions)
             definitions = definitions.with_own(definitions.owning | alone)

@@ -21,9 +21,10 @@ from partwise.choose.settled import settled
 from partwise.compile.program import Program, ProgramTable
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.pin import Version
+from partwise.ledger.records.kept_states import nothing_to_choose
 from partwise.ledger.records.running import Running
 from partwise.ledger.records.strategies import Settlements
-from partwise.ledger.write.lease_holding import SECONDS, leased, leased_together, who
+from partwise.ledger.write.lease_holding import SECONDS, is_dead, leased, leased_together, who
 from partwise.ledger.write.leases import Fenced, Lease
 from partwise.ledger.write.orphans import Foreign, adopt_orphans
 from partwise.object_store import is_remote
@@ -58,16 +59,34 @@ class Engine:
     small_rows: int = 100_000  # results up to about so many come as Arrow; 0: Spark writes all of them
     wheel_rows: int = WHEEL  # rolling tables of more rows have files by when rows leave
     progress: Callable[[Running], None] = lambda step: None  # whoever runs steps may show how far they are
+    working: Callable[[Running], None] = lambda step: None  # every two seconds: it is still at work
+    stopping: Callable[[], bool] = lambda: False  # asked to end: a step publishes what it has, and does not go on
     lot_files: int = 2_000  # of the first lot; those after it are as large as fits into `step_seconds`
     loading: Callable[[str, int, int], None] = lambda table, files, of: None  # how many files are loaded by now
+    loading_since: Callable[[str, float], None] = lambda table, since: None  # every two seconds: it is still at work
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
     repair_by: str | None = None  # instead of what definitions say; tests force one
     settling: bool = True  # whether windows are counted before their first part
+    state_budget: int | None = None  # bytes that may be kept for repairs; None: what is kept stays as it is
     settled: set[str] = field(default_factory=set)  # windows that need not be looked at again
 
     def catch_up(self, known: Settlements | None = None) -> None:
         """Go on with windows kept as the ledger says now."""
         self.definitions = settled(self.definitions, self.ledger.strategies() if known is None else known)
+
+    def review_states(self, force: bool = False) -> None:
+        """Choose again what is kept for late rows, if clearly more of them have come."""
+        if self.state_budget is None:
+            return
+        with self.ledger.database.reading() as r:
+            if nothing_to_choose(r, self.state_budget):
+                return
+        # Imported here: nearly always there is nothing to choose.
+        from partwise.choose.keeping import review
+
+        now = self.now()
+        if review(self.ledger, self.definitions, self.state_budget, now, is_dead, force):
+            self.catch_up()
 
     def definition(self, name: str) -> ProgramTable:
         return self.definitions.usable[name]

@@ -54,7 +54,7 @@ class PartQuery:
 def query_of(computing: Computing, part: int) -> PartQuery | None:
     """None if its text, or what its table has, does not allow it."""
     view, own = computing.view, computing.own
-    plain = view.initialize is None and view.fast_update is None and view.state is None and not view.sketches
+    plain = view.initialize is None and view.fast_update is None and not view.states and not view.sketches
     if own is None or not plain or computing.rolling or computing.pin.table.self_references:
         return None
     read = [computing.handle(computing.spelled(found.table)) for found in view.update.found.tables]

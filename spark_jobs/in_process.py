@@ -102,6 +102,7 @@ def _worked(
         if load:
             for item in each(engine, where, fed(definitions, only), stop=stop.is_set, patience=PATIENCE):
                 yield _loaded(item, engine.definitions.graph()[item.source])
+        engine.review_states()
         if past_refresh:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from deltalake.exceptions import DeltaError
 
 from partwise.choose.together import grouped
+from partwise.compile.program import Runnable
 from partwise.ledger.read.pin import DefinitionChanged
 from partwise.ledger.write.leases import Busy, Fenced
 from partwise.ledger.write.orphans import Foreign
@@ -110,11 +111,12 @@ def run(
     side_by_side: int = SIDE_BY_SIDE,
     within: Callable[[], Mapping[str, Parts]] | None = None,
 ) -> Iterator[Outcome]:
-    """Carry out steps and tell of each as it ends. `stop` lets running steps finish and begins no others.
+    """Carry out steps and tell of each as it ends. `stop` lets running steps publish what they have and begins no others.
 
     `within` says, each time that something may begin, to which parts the work is limited; all by default.
     """
     stop = stop or threading.Event()
+    engine.stopping = stop.is_set
     running: dict[Future[_Ended], list[str]] = {}
     tries = _Tries()
     with ThreadPoolExecutor(side_by_side) as pool:
@@ -162,7 +164,17 @@ def _next_steps(
         and not tries.hopeless(step.table)
         and step.table in engine.definitions.usable
     )
-    return first_of_each(steps, plan.allowed, now)
+    found = first_of_each(steps, plan.allowed, now)
+    coming = {step.table for step in found} | set(busy)
+    return [step for step in found if coming.isdisjoint(_ahead(engine, step.table))]
+
+
+def _ahead(engine: Engine, table: str) -> list[str]:
+    """Kept groups that a view can read once late rows have been added to them: nobody needs them, but it is worth it."""
+    view = engine.definitions.usable.get(table)
+    helpers = engine.definitions.helpers
+    names = view.state_helpers if isinstance(view, Runnable) else ()
+    return [name for name in names if name in helpers and helpers[name].keeps == "groups"]
 
 
 def _with_helpers(engine: Engine, only: Collection[str] | None) -> Collection[str] | None:

@@ -178,7 +178,10 @@ def _member(
     many = Many(computing)
     parts = many.take(pin.walk())
     alone = many.alone or len(parts) < pin.due.count or not many.is_small(parts)
-    if alone or Repairs(computing).touching(parts) is not None:
+    if alone:
+        return None
+    repairs = Repairs(computing)
+    if repairs.repairable and repairs.touching(list(repairs.repairable)) is not None:
         return None
     if not room.takes(many.expected(parts), many.read_for(parts)):
         return None

@@ -15,17 +15,20 @@ Costs are those of all deliveries that are expected, and of building what is kep
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
+#: Longer sums of curves are rounded.
+_LONGEST = 2_000
 Mode = Literal["delta", "full", "both"]
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Work, in rows read. `apart`: what a kept output costs whatever its size, `merging` what a repair by merging does.
+    """Work, in rows read. `apart`: what a kept output costs whatever its size, `merging` what a repair by merging does,
+    `upkeep` what adding a delivery to kept groups does.
 
     A side of at most `small` rows is sent to where the other one is, which then is only probed.
     """
@@ -38,6 +41,7 @@ class Weights:
     write: float = 3.5
     apart: float = 0.0
     merging: float = 0.0
+    upkeep: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,40 @@ def frontier(options: Iterable[KeptOption]) -> tuple[KeptOption, ...]:
         if not found or option.cost < found[-1].cost:
             found.append(option)
     return tuple(found)
+
+
+def within_budget(curves: Sequence[Sequence[KeptOption]], budget: float) -> tuple[KeptOption, ...]:
+    """One option of each curve, of the smallest sum of costs among all with no more bytes: a knapsack.
+
+    Sums of curves are curves again, so what is dominated is left out as they are added up. Where so many views have so
+    many sizes that the sum gets longer than `_LONGEST`, sizes are rounded up: the budget holds, the cost may be a little
+    higher than the least.
+    """
+    sums: list[tuple[float, float, tuple[KeptOption, ...]]] = [(0.0, 0.0, ())]
+    for options in curves:
+        more = [
+            (bytes + o.bytes, cost + o.cost, (*some, o))
+            for bytes, cost, some in sums
+            for o in options
+            if bytes + o.bytes <= budget
+        ]
+        if not more:  # not even the smallest option fits: nothing is kept of any view
+            return tuple(min(options, key=lambda o: o.bytes) for options in curves)
+        sums = _undominated(more)
+        if len(sums) > _LONGEST:
+            grain = budget / _LONGEST
+            sums = _undominated((-(-bytes // grain) * grain, cost, some) for bytes, cost, some in sums)
+    return min(sums, key=lambda each: each[1])[2]
+
+
+def _undominated(
+    sums: Iterable[tuple[float, float, tuple[KeptOption, ...]]],
+) -> list[tuple[float, float, tuple[KeptOption, ...]]]:
+    found: list[tuple[float, float, tuple[KeptOption, ...]]] = []
+    for each in sorted(sums, key=lambda s: s[:2]):
+        if not found or each[1] < found[-1][1]:
+            found.append(each)
+    return found
 
 
 class _Pass:
@@ -148,7 +186,7 @@ class _Pass:
             return [KeptOption(at.bytes, self.times * each + build, frozenset([at.name]))]
         each += weights.write * at.new
         if at.kind == "group":
-            each += weights.group * at.inputs[0].new
+            each += weights.group * at.inputs[0].new + weights.upkeep
             changes = self.options(at.inputs[0], "delta")
         else:
             changes = frontier(self._made(at, "delta"))

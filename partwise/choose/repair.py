@@ -44,6 +44,7 @@ class Figures:
     changed: int  # in files that are in one of the two versions only
     joined: int = 0  # of references that did not change
     spread: int = 0  # what computing many parts again reads more: each part reads rows of a window anew
+    saved: int = 0  # what it reads less, as does a merge, because outputs of the query's operators are kept
 
     @property
     def read(self) -> int:
@@ -62,9 +63,11 @@ class RepairDecision:
 
 def costs(figures: Figures) -> dict[By, float]:
     rows: dict[By, float] = {
-        "recompute": figures.read + figures.spread + WRITTEN * figures.result,
+        "recompute": max(0, figures.read - figures.saved) + figures.spread + WRITTEN * figures.result,
         "keys": figures.changed + FILTERED * figures.carrying + figures.whole + COPIED * figures.result,
-        "merge": figures.changed + FILTERED * (figures.joined + figures.carrying) + COPIED * figures.result,
+        "merge": figures.changed
+        + FILTERED * (max(0, figures.joined - figures.saved) + figures.carrying)
+        + COPIED * figures.result,
     }
     return {by: FIXED[by] + SECONDS * count for by, count in rows.items()}
 

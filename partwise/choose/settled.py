@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from partwise.choose.window import has_grown
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.model import Choice
-from partwise.compile.program import Alternative, CompiledView, Program
+from partwise.compile.program import Alternative, CompiledView, KeptWay, Program
 from partwise.compile.table import to_table
 from partwise.ledger.catalog import settled as catalogued
 from partwise.ledger.database import Reading
 from partwise.ledger.read.part_facts import PartsToCome
+from partwise.ledger.records.kept_states import KeptChoice
 from partwise.ledger.records.strategies import Settlement, Settlements, is_built, kept_as, settlements, usual_rows
 from partwise.tables import Graph
 
@@ -35,7 +36,26 @@ def settled(program: Program, known: Settlements) -> Program:
         from partwise.choose.covering import as_covered
 
         chosen = chosen.with_covered(as_covered(program, known.covers))
-    return chosen.with_own(view for view, mark in known.owners.items() if _own_mark(chosen, view) == mark)
+    chosen = chosen.with_own(view for view, mark in known.owners.items() if _own_mark(chosen, view) == mark)
+    return with_kept_states(chosen, known.kept) if known.kept or chosen.kept else chosen
+
+
+def with_kept_states(program: Program, known: Mapping[str, KeptChoice]) -> Program:
+    """With the outputs kept that were chosen to be, of queries that are still the same."""
+    from partwise.compile.relations import Relations
+    from partwise.compile.state.generate import state_mark, with_kept
+
+    kept: dict[str, KeptWay] = {}
+    tables, relations = {name.lower(): table for name, table in program.tables.items()}, None
+    for name, choice in known.items() if program.keeping else ():
+        before, view = program.kept.get(name), program.views.get(name)
+        if before is not None and before.chosen == choice.what:
+            kept[name] = before
+        elif view is not None and name in program.usable and state_mark(view) == choice.mark:
+            relations = relations or Relations(program.with_kept({}))
+            if way := with_kept(view, relations, tables, choice.join, choice.groups, choice.until):
+                kept[name] = KeptWay(choice.what, way)
+    return program.with_kept(kept)
 
 
 def _own_mark(program: Program, view: str) -> str | None:

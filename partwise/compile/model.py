@@ -93,7 +93,10 @@ class WindowShape:
 
     `table` is what the query reads, `ratio` of its parts make a pane, `panes` make a window, `per_slide` of them are
     new in each part of the view. `rolls`: every aggregate can be subtracted. `counted` is the strategy whose helpers say
-    how many groups there are: of panes (merge), or of a window (last, for DISTINCT). Of a rolling table (grid) they are rows that come about in a part.
+    how many groups there are: of panes (merge), or of a window (last, for DISTINCT). Of a join they are the joined rows that
+    come about in a part: of a rolling table (grid), or of groups (cells), where each row of the helper stands for as many as
+    its column `weight` says. `stays` is in how many parts a joined row is shown on average, and `possible` are the ways to
+    choose from, where others are not possible.
     """
 
     table: str
@@ -101,7 +104,10 @@ class WindowShape:
     panes: int
     per_slide: int
     rolls: bool
-    counted: Literal["merge", "last", "grid"] = "merge"
+    counted: Literal["merge", "last", "grid", "cells"] = "merge"
+    weight: str | None = None
+    stays: float = 1.0
+    possible: tuple[Strategy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

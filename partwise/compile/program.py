@@ -21,14 +21,14 @@ from partwise.tables import Graph, Start
 
 
 @dataclass(frozen=True)
-class KeptJoin:
-    """A join of some references of a query that a helper keeps, and the query over it and the others.
+class KeptOutput:
+    """Outputs of operators of a query that helpers keep, and the query over them and what is left of its references.
 
-    `kept` are the numbers of these references in the query, `occurrences` those of the references of `rest`, None for
-    the helper itself.
+    `kept` are the numbers of the references in the query that the helpers stand for, `occurrences` those of the
+    references of `rest`, None for a helper.
     """
 
-    helper: str
+    helpers: tuple[str, ...]
     kept: frozenset[int]
     rest: Statement
     occurrences: tuple[int | None, ...]
@@ -46,9 +46,9 @@ class Runnable:
     A shared helper serves the views in `others`, too. `meaning` is then what its name is made of, and all that its
     fingerprint says: whose text of it runs does not matter.
 
-    A helper `beside` its view is not needed by it: a sample, or a kept join. It is always repaired at once, whatever the
-    view waits for, and it is kept as long as the view, or for `kept_for` seconds. `state` is the kept join that a step
-    of the view may read.
+    A helper `beside` its view is not needed by it: a sample, or a kept output. It is always repaired at once, whatever
+    the view waits for, and it is kept as long as the view, or for `kept_for` seconds. `keeps` says what of its view's
+    query a helper keeps; `states` are the kept outputs that a step of the view may read, the best first.
     """
 
     name: str
@@ -66,7 +66,8 @@ class Runnable:
     sketches: tuple[str, ...] = ()
     beside: bool = False
     kept_for: int | None = None
-    state: KeptJoin | None = None
+    keeps: Literal["", "join", "groups"] = ""
+    states: tuple[KeptOutput, ...] = ()
     meaning: str | None = None
     others: tuple[View, ...] = ()
 
@@ -79,6 +80,11 @@ class Runnable:
     def served(self) -> tuple[View, ...]:
         """The views that this helper serves, in the order of computing; the view itself if it is none."""
         return (self.written, *self.others)
+
+    @property
+    def state_helpers(self) -> tuple[str, ...]:
+        """Helpers that a step may read if they are up to date."""
+        return tuple(dict.fromkeys(name for state in self.states for name in state.helpers))
 
     @property
     def rolling(self) -> bool:
@@ -124,6 +130,17 @@ class Alternative:
     table: Runnable
     helpers: tuple[Runnable, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def kept_helpers(self) -> tuple[Runnable, ...]:
+        return tuple(helper for helper in self.helpers if helper.keeps)
+
+    def without_state(self) -> Alternative:
+        """The same, with nothing kept."""
+        if not self.kept_helpers:
+            return self
+        helpers = tuple(helper for helper in self.helpers if not helper.keeps)
+        return replace(self, table=replace(self.table, states=()), helpers=helpers)
 
 
 @dataclass(frozen=True)
@@ -197,6 +214,14 @@ class CompiledView:
 
 
 @dataclass(frozen=True)
+class KeptWay:
+    """A way to run a view with outputs of its operators kept, and the choice that it was made for."""
+
+    chosen: object
+    way: Alternative
+
+
+@dataclass(frozen=True)
 class Program:
     """Everything that a workspace runs. `views` are compiled, by name, in an order in which they can be computed.
 
@@ -204,12 +229,15 @@ class Program:
     theirs were built before others could read them, or because those of others lack parts. `covered` are those that
     read panes which hold more than they need, with how they do. `written` is what the authors wrote, with all
     problems: of a definition with errors there may be a compiled view for looking at, which is not `usable`.
+    `kept` are ways with what was chosen to be kept of views; without `keeping` nothing is, whoever wants it.
     """
 
     written: Definitions = field(default_factory=Definitions)
     views: Mapping[str, CompiledView] = field(default_factory=dict)
     choices: Mapping[str, Choice] = field(default_factory=dict)
     owning: frozenset[str] = frozenset()
+    kept: Mapping[str, KeptWay] = field(default_factory=dict)
+    keeping: bool = True
     covered: Mapping[str, Alternative] = field(default_factory=dict)
 
     @property
@@ -235,8 +263,12 @@ class Program:
         """The way in which a compiled view runs."""
         choice = self.choice(view)
         if view in self.covered and view not in self.owning and choice is not None and choice.strategy == "merge":
-            return self.covered[view]
-        return self.views[view].alternative(choice, view in self.owning)
+            way = self.covered[view]
+        else:
+            way = self.views[view].alternative(choice, view in self.owning)
+        if not self.keeping:
+            return way.without_state()
+        return self.kept[view].way if view in self.kept else way
 
     def own_way(self, view: str) -> Alternative:
         """The same, with helpers that no other view reads."""
@@ -261,6 +293,13 @@ class Program:
         if compiled is None or not compiled.is_free:
             return False
         return compiled.can(choice.strategy) and self.choice(view) != choice
+
+    def with_kept(self, kept: Mapping[str, KeptWay]) -> Program:
+        """The same program with these outputs kept, and no others but those that definitions name."""
+        return self if kept == self.kept else replace(self, kept=kept)
+
+    def keeping_nothing(self) -> Program:
+        return replace(self, keeping=False) if self.keeping else self
 
     @cached_property
     def helpers(self) -> Mapping[str, Runnable]:

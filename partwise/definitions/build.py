@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from partwise.definitions.build_checks import checks_of
 from partwise.definitions.build_sources import dimension, source
 from partwise.definitions.definitions import Definition, KeptState, Sample, Statement, View
 from partwise.definitions.problems import Problem
-from partwise.definitions.yaml.model import Document, RefreshRule, SampleRule, SourceDocument, ViewDocument
+from partwise.definitions.yaml.model import Document, RefreshRule, SampleRule, SourceDocument, StateRule, ViewDocument
 from partwise.definitions.yaml.places import placed
 from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
@@ -21,6 +22,7 @@ from partwise.sql.references import Analysis, analyse
 from partwise.tables import Start
 
 #: Keys that mean something only for translated queries: those with a pattern, those with a window.
+_Kept = Literal["aggregate", "joins"]
 _FOR_PATTERNS = ("gaps",)
 _FOR_WINDOWS = ("strategy", "partial", "output")
 
@@ -82,7 +84,10 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
         refresh=_refresh(document.refresh),
         freshness=document.freshness,
         sample=_sample(document.sample),
-        state=None if isinstance(document.state, str) else KeptState(tuple(document.state.join), document.state.keep),
+        state=KeptState(tuple(document.state.join), document.state.keep)
+        if isinstance(document.state, StateRule)
+        else None,
+        may_keep=_may_keep(document.state),
         engine=document.engine,
         patience=document.patience,
         timeout=document.timeout,
@@ -92,6 +97,13 @@ def _view(document: ViewDocument, node: YamlNode, report: Reporter, without: fro
         tags=tuple(document.tags),
     )
     return Built(definition, tuple(problems), analyses, without)
+
+
+def _may_keep(state: str | list[_Kept] | StateRule) -> tuple[_Kept, ...]:
+    """What may be chosen to be kept; nothing beside what the author names."""
+    if isinstance(state, list):
+        return tuple(dict.fromkeys(state))
+    return ("aggregate", "joins") if state == "automatic" else ()
 
 
 def _without_semicolon(sql: str) -> str:

@@ -145,7 +145,10 @@ class KeptState:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A table computed here: either `update` (with or without `initialize`), or a `query` that is compiled to them."""
+    """A table computed here: either `update` (with or without `initialize`), or a `query` that is compiled to them.
+
+    `state` is what its author wants to have kept, `may_keep` what Partwise may choose to keep by itself.
+    """
 
     name: str
     place: Place
@@ -167,6 +170,7 @@ class View:
     freshness: int | None = None
     sample: Sample | None = None
     state: KeptState | None = None
+    may_keep: tuple[Literal["aggregate", "joins"], ...] = ("aggregate", "joins")
     engine: Literal["connect", "submit"] | None = None
     patience: int | None = None
     timeout: int | None = None

@@ -20,7 +20,8 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.as_of import sequence_at, versions_at
 from partwise.ledger.read.audit import audit, rebuild
 from partwise.ledger.read.pin import DefinitionChanged, Pin, Version, pin, version_of
-from partwise.ledger.records import refreshes, repairs, strategies
+from partwise.ledger.records import kept_states, refreshes, repairs, strategies
+from partwise.ledger.records.kept_states import KeptChoice
 from partwise.ledger.records.strategies import Settlement, Settlements
 from partwise.ledger.records.writers import Writer, note
 from partwise.ledger.runs import due_rows
@@ -101,6 +102,18 @@ class Ledger:
             if done and not covered:
                 strategies.uncover(w, item.view)
             return done
+
+    def keep_states(
+        self,
+        wanted: Mapping[str, KeptChoice | None],
+        after: Mapping[str, Table],
+        names: Collection[str],
+        now: float,
+        dead: Callable[[str], bool] = lambda holder: False,
+    ) -> None:
+        """Change what of views is kept. Raises Busy, DefinitionChanged."""
+        with self._defining(now) as w:
+            kept_states.keep(w, self._catalog, wanted, after, names, dead)
 
     def strategies(self) -> Settlements:
         """How windows are kept, by view, as far as it is settled."""
@@ -296,11 +309,12 @@ class Ledger:
         keep: bool = False,
         seconds: float | None = None,
         repair: repairs.RecordedRepair | None = None,
+        from_kept: int | None = None,
     ) -> Recorded:
         """Record a step, or refuse it if the lease was lost. Releases the lease unless told to keep it.
 
         `seconds`: how long it took; what later ones will take is estimated from that. `repair`: how stale parts were
-        repaired, if that was worth a choice.
+        repaired, if that was worth a choice. `from_kept`: how many parts were computed from kept outputs.
         """
         with self.database.writing(now) as w:
             leases.check(w, held)
@@ -310,7 +324,7 @@ class Ledger:
             if seconds is not None and entry.parts:
                 rows = sum(content.rows for content in entry.parts.values())
                 took = {"table": entry.table, "seq": w.seq, "parts": len(entry.parts), "rows": rows}
-                w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at})
+                w.on.execute(insert(step), took | {"seconds": seconds, "at": w.at, "from_kept": from_kept})
             if repair is not None:
                 repairs.note(w, entry.table, repair)
             if not keep:

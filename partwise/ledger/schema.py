@@ -315,6 +315,7 @@ step = _table(
     Column("rows", BigInteger, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("at", Float, nullable=False),
+    Column("from_kept", BigInteger),  # parts that were computed from kept outputs; None: nobody counted
 )
 
 #: How stale parts of views were repaired where that took long enough to be worth a choice, and what had been foreseen.
@@ -439,6 +440,33 @@ strategy = _table(
     Column("again", Boolean, nullable=False),  # to be counted again before the next step
     Column("why", Text, nullable=False),
     Column("seq", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+
+#: What of a view's query is kept so that late rows cost less, by the deliveries that were expected when it was chosen.
+#: `mark` says for which query. Views of which nothing is kept have no row.
+kept_state = _table(
+    "kept_state",
+    _key("view"),
+    Column("join", Text, nullable=False),  # aliases of the inputs that are kept joined, as JSON
+    Column("groups", Boolean, nullable=False),  # whether the groups of a GROUP BY are kept
+    Column("mark", String(64), nullable=False),
+    Column("until", BigInteger, nullable=False),  # seconds after which a part hardly changes any more
+    Column("bytes", Float, nullable=False),  # of a part, as estimated; costs are in rows read, of a part
+    Column("cost", Float, nullable=False),
+    Column("recompute", Float, nullable=False),
+    Column("deliveries", Float, nullable=False),  # that were expected
+    Column("seq", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+#: When it was last looked at what is worth keeping: it is again when there are clearly more late deliveries.
+state_review = _table(
+    "state_review",
+    _key("id", int),
+    Column("late", BigInteger, nullable=False),
+    Column("budget", BigInteger, nullable=False),
     Column("at", Float, nullable=False),
 )
 

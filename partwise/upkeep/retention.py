@@ -41,7 +41,7 @@ def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: 
             served = known.newest(table.helper_of)
             newest = None if newest is None or served is None else min(newest, served)
         if isinstance(table, Source | Runnable) and table.keep is not None and newest is not None:
-            found[name] = Wanted(_by_age(newest, table.keep, table.part), f"keep: {duration_text(table.keep)}")
+            found[name] = Wanted(_by_age(newest, table.keep, table.part), _why(table, table.keep))
     late = _changeable(graph, definitions, known)
     for name in reversed(graph.order):
         if (
@@ -55,6 +55,11 @@ def wanted_floors(graph: Graph, definitions: Mapping[str, ProgramTable], known: 
                     floor, f"no part of {' or '.join(graph[name].serves)} that may still change reads it"
                 )
     return found
+
+
+def _why(table: Source | Runnable, keep: int) -> str:
+    kept = isinstance(table, Runnable) and bool(table.keeps)
+    return f"{'kept for late rows' if kept else 'keep'}: {duration_text(keep)}"
 
 
 def _is_read_by_its_view(definition: ProgramTable | None, table: Table) -> bool:

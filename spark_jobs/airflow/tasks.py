@@ -164,6 +164,7 @@ def load_source(step: str, spark: SparkSession) -> dict[str, Any]:
         # Without Spark it raises, and Airflow tries again.
         done = take_in(engine, workspace, asked["table"])
         table = engine.definitions.graph()[done.source]
+        engine.review_states()
     length = table.length
 
     def named(parts: dict[int, str]) -> dict[str, str]:
@@ -261,6 +262,7 @@ def _engine(spark: SparkSession, asked: dict[str, Any]) -> Iterator[tuple[Engine
             workspace.warehouse,
             most_parts=settings.chunk_parts,
             most_rows=settings.chunk_rows,
+            state_budget=settings.state_bytes,
             # One job for several views is for a driver that they share.
             batch=Batch(views=1) if settings.spark.engine == "submit" else settings.batch,
         )

@@ -135,13 +135,15 @@ def _once(
 
         engine = make_engine(ledger, definitions, where, session, alone=quiet)
         live = Live(lambda: engine.definitions.graph())
-        engine.progress, engine.loading = live.draw, live.load
+        engine.progress, engine.working = live.draw, live.working
+        engine.loading, engine.loading_since = live.load, live.loading_since
         if accept is not None:
             _accept(engine, *accept, json)
         steps = given_up = refused = 0
         if not no_ingest:
             bad, refused = _ingest(engine, where, only, json, stop, live)
             failed += bad
+        engine.review_states()
         if now:
             engine.ledger.refresh_now(only, engine.now())
         for outcome in run(engine, only, stop):
@@ -273,7 +275,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 def _repaired(report: Report) -> str:
     """Only what is out of the ordinary."""
-    kept = "; joined with what was kept" if report.kept else ""
+    kept = "; computed with what was kept" if report.kept else ""
     said = "" if report.repair is None else report.repair.text()
     return f"{kept}; {said}" if said else kept
 

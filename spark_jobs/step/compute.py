@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 
 from partwise.compile import MANY_ROWS
 from partwise.compile.many_parts import INDEX, PARTS, Lifted, spread
-from partwise.compile.program import KeptJoin, Runnable
+from partwise.compile.program import KeptOutput, Runnable
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.definitions import Placed, Statement
 from partwise.ledger.read.pin import Pin
@@ -37,6 +38,8 @@ from spark_jobs.step.stage import with_part
 PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
 HIDDEN = (*PART_COLUMNS, "_file")
 _names = count()
+#: What queries were found to give, by all that it follows from: to look through a query takes Spark its time.
+_schemas: dict[tuple[object, ...], str] = {}
 #: A line of the query as it ran, perhaps cut, and below it the marks under what failed.
 _CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)\n( *)(\^+)")
 _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
@@ -44,6 +47,16 @@ _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
 
 class QueryFailed(Exception):
     """A view's query cannot be run; the message names the place in its YAML file."""
+
+
+class Restricting(Protocol):
+    """What a repair needs of each reference, by its number in the text."""
+
+    def filtered(self, occurrence: int, rows: DataFrame) -> DataFrame: ...
+
+    def may_matter(self, occurrence: int, file: File) -> bool: ...
+
+    def few(self, occurrence: int, handle: Handle, wanted: Parts | None, text: str) -> DataFrame | None: ...
 
 
 @dataclass
@@ -66,9 +79,11 @@ class Computing:
     filtered: Callable[[int, DataFrame], DataFrame] | None = None
     #: Whether a file may hold what that reference has to read.
     may_matter: Callable[[int, File], bool] | None = None
+    #: The same as values in memory, if they are few and can be found without Spark.
+    few: Callable[[int, Handle, Parts | None, str], DataFrame | None] | None = None
     #: The reference whose changed rows alone are read, while a change is merged.
     changing: int | None = None
-    #: Parts that were computed from a kept join.
+    #: Parts that were computed from kept outputs.
     from_kept: set[int] = field(default_factory=set)
     inputs: SharedInputs = field(default_factory=SharedInputs)
     _keeps: bool = True
@@ -95,14 +110,24 @@ class Computing:
     def first_schema(self) -> str:
         """The schema of the table by this query: INITIALIZE gives it, if there is one. Raises QueryFailed, BadSchema."""
         j = self.pin.start if self.view.initialize else self.pin.due.first
+        if (asked := self._asks()) in _schemas:
+            return _schemas[asked]
         keeps, self._keeps = self._keeps, False
         found = self.result(j)
         self._keeps = keeps
-        if not self.pin.table.self_references and self._kept_join(j) is None:
+        if not self.pin.table.self_references and self.kept_output(j) is None:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
         parts = [] if self.rolling else schemas.part_fields()
         fields = [*parts, *json.loads(found.schema.json())["fields"]]
-        return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+        _schemas[asked] = schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+        return _schemas[asked]
+
+    def _asks(self) -> tuple[object, ...]:
+        """What the schema follows from."""
+        view, inputs = self.view, {name: self.handle(name) for name in self.pin.inputs}
+        handles = {**inputs, self.pin.table.name: self.own}
+        stored = tuple((name, None if handle is None else handle.schema) for name, handle in handles.items())
+        return hash(self.engine.spark), view.initialize and view.initialize.text, view.update.text, self.rolling, stored
 
     def result(self, j: int) -> DataFrame:
         """The result of part j without part columns, not yet computed. Raises QueryFailed."""
@@ -111,7 +136,7 @@ class Computing:
             return analysed
         statement = self.statement(j)
         text, found = statement.text, statement.found
-        if (kept := self._kept_join(j)) is not None:
+        if (kept := self.kept_output(j)) is not None:
             text, found = kept.rest.text, kept.rest.found
             self.from_kept.add(j)
         elif self.filtered is None and (fast := self._fast(j)) is not None:
@@ -124,20 +149,24 @@ class Computing:
         except SPARK_ERRORS as why:
             raise QueryFailed(explained(why, statement.placed)) from why
 
-    # -- kept joins
+    # -- kept outputs
 
-    def _kept_join(self, j: int) -> KeptJoin | None:
-        """The kept join that part j can read in place of inputs: up to date as of the pin, and with fewer rows."""
-        state = self.view.state
-        if state is None or not self._keeps or state.helper not in self.pin.kept:
-            return None
-        if self.filtered is not None and (self.changing is None or self.changing in state.kept):
-            return None  # what a repair filters, or merges, is rows of the inputs
-        parts = self.pin.kept[state.helper]
-        if j not in parts.rows or parts.at.version is None:
-            return None
-        tables = [self.view.update.found.tables[n] for n in state.kept]
-        return state if parts.rows[j] <= sum(self._rows_of(found, j) for found in tables) else None
+    def kept_output(self, j: int) -> KeptOutput | None:
+        """The kept output that part j can read in place of inputs: up to date as of the pin, and with fewer rows."""
+        for state in self.view.states if self._keeps else ():
+            if not all(self._is_kept(name, j) for name in state.helpers):
+                continue
+            if self.filtered is not None and (self.changing is None or self.changing in state.kept):
+                continue  # what a repair filters, or merges, is rows of the inputs
+            tables = [self.view.update.found.tables[n] for n in state.kept]
+            kept = sum(self.pin.kept[name].rows[j] for name in state.helpers)
+            if kept <= sum(self._rows_of(found, j) for found in tables):
+                return state
+        return None
+
+    def _is_kept(self, helper: str, j: int) -> bool:
+        parts = self.pin.kept.get(helper)
+        return parts is not None and j in parts.rows and parts.at.version is not None
 
     def _rows_of(self, found: FoundReference, j: int) -> int:
         """Rows in the files that a reference reads."""
@@ -148,7 +177,7 @@ class Computing:
         return sum(file.rows or 0 for file in files)
 
     def without_kept(self) -> bool:
-        """Whether a part failed that had read a kept join: from now on, queries run as they are written."""
+        """Whether a part failed that had read a kept output: from now on, queries run as they are written."""
         used, self._keeps, self._asked = bool(self.from_kept) and self._keeps, False, None
         self.from_kept.clear()
         return used
@@ -320,8 +349,22 @@ class Computing:
                 raise QueryFailed(str(why)) from why
         if self.filtered is None:
             return read.parts(self.engine.spark, handle, wanted)
+        if self.few is not None:
+            text = f"{self.view.update.text} {self.view.single_pass or ''}"
+            if (few := self.few(occurrence, handle, wanted, text)) is not None:
+                return few
         may = (lambda file: True) if self.may_matter is None else partial(self.may_matter, occurrence)
         return self.filtered(occurrence, read.parts(self.engine.spark, handle, wanted, may))
+
+    @contextmanager
+    def restricted(self, touching: Restricting) -> Iterator[None]:
+        """References read only what a repair needs; parts of the view itself that it computes may be in memory."""
+        self.filtered, self.may_matter, self.few = touching.filtered, touching.may_matter, touching.few
+        try:
+            yield
+        finally:
+            self.filtered = self.may_matter = self.few = None
+            self.forget()
 
     def remember(self, j: int, rows: Any) -> None:
         """Part j of the view itself as Arrow, for the parts that read it, until its file is written."""

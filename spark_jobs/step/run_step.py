@@ -58,7 +58,7 @@ class Report:
     failed: dict[int, str] = field(default_factory=dict)
     warned: dict[int, str] = field(default_factory=dict)
     repair: Repaired | None = None
-    kept: Parts = field(default_factory=Parts)  # computed from a kept join instead of what it joins
+    kept: Parts = field(default_factory=Parts)  # computed from kept outputs instead of the inputs
 
 
 @dataclass
@@ -110,7 +110,7 @@ def run_step(engine: Engine, table: str, asked: Parts | None = None) -> Report |
 def _beside(engine: Engine, table: str) -> tuple[str, ...]:
     """Helpers that a step may read if they are up to date."""
     view = engine.definition(table)
-    return (view.state.helper,) if isinstance(view, Runnable) and view.state is not None else ()
+    return view.state_helpers if isinstance(view, Runnable) else ()
 
 
 def has_its_table(computing: Computing, held: Lease) -> bool:
@@ -198,11 +198,33 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
 
     What is not computed by then stays due: the next step goes on with it.
     """
-    walk, repairs = computing.pin.walk(), Repairs(computing)
+    repairs = Repairs(computing)
     if many.alone and many.given is None and _patched_along(computing, work, repairs, progress):
         return
-    # What keys touch is little, however many parts they are in: all parts are looked at together, once.
-    together = many.given is None and repairs.are_possible
+    repairable = repairs.repairable if many.given is None else Parts()
+    for walk in _walks(computing, repairable):
+        # What keys touch is little, however many parts they are in: all parts are looked at together, once.
+        _follow(computing, work, progress, many, repairs, walk, together=bool(walk.due & repairable))
+
+
+def _walks(computing: Computing, repairable: Parts) -> list[Walk]:
+    """Parts to repair for themselves: those that are new must be computed whole, and would take the others along."""
+    pin = computing.pin
+    others = pin.due - repairable
+    if not repairable or not others:
+        return [pin.walk()]
+    return [Walk(pin.table, parts, Parts()) for parts in (repairable, others)]
+
+
+def _follow(
+    computing: Computing,
+    work: Work,
+    progress: StepProgress,
+    many: Many,
+    repairs: Repairs,
+    walk: Walk,
+    together: bool,
+) -> None:
     while not many.pace.over and (parts := many.take(walk, together)):
         began = time.monotonic()
         count, until = 0, began + many.pace.left
@@ -301,7 +323,7 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
         _try(computing, many, work, walk, parts[:1], until)
         return
     for lot in many.smaller(parts):
-        if lot[0] != parts[0] and time.monotonic() > until:
+        if lot[0] != parts[0] and (time.monotonic() > until or computing.engine.stopping()):
             walk.again_from(lot[0])
             return
         _try(computing, many, work, walk, lot, until)
@@ -411,7 +433,9 @@ def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -
     try:
         patch = make_patch(computing, many, touching, name)
         engine.passed("digested")
-        checked = checked_view(computing, patch.content, patch.contents, work.contents)
+        checked = {}
+        if computing.view.checks:
+            checked = checked_view(computing, patch.content(), patch.contents, work.contents)
         engine.passed("checked")
     except (*SPARK_ERRORS, QueryFailed, NotTogether, CannotMerge, storage.BadSchema) as why:
         storage.discard(handle.path, name)
@@ -455,8 +479,8 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
         how = f"{keys} {'key' if keys == 1 else 'keys'}"
         merged = all(patch.touching.merging is not None for patch in work.patches.values())
         entry = replace(entry, reason=f"{entry.reason}; repaired by {f'merging, {how}' if merged else how}")
-    if computing.from_kept & work.contents.keys():
-        entry = replace(entry, reason=f"{entry.reason}; joined with what was kept")
+    if from_kept := computing.from_kept & work.contents.keys():
+        entry = replace(entry, reason=f"{entry.reason}; computed with what was kept")
     used = {name for name, parts in work.holds.items() if parts & changed}
     for name in work.files.keys() - used:
         storage.discard(handle.path, name)
@@ -484,7 +508,9 @@ def _publish(computing: Computing, held: Lease, work: Work, changed: Parts, bega
     engine.passed("committed")
     took = time.monotonic() - began
     repair = done(work.choices, _repaired(computing, work), len(work.contents), took)
-    recorded = engine.ledger.commit(held, entry, version, engine.now(), keep=True, seconds=took, repair=repair)
+    recorded = engine.ledger.commit(
+        held, entry, version, engine.now(), keep=True, seconds=took, repair=repair, from_kept=len(from_kept)
+    )
     engine.passed("recorded")
     for name in used:
         storage.finish(handle.path, name)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from pyspark.sql import DataFrame
 from sqlalchemy import bindparam, select
 
 from partwise.choose.covering import share_of_own, with_cover
@@ -29,6 +30,7 @@ from partwise.ledger.schema import part
 from partwise.ledger.write.lease_holding import is_dead
 from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts
+from partwise.sql.text import quoted
 from partwise.tables import is_dated
 from spark_jobs.engine import Engine
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
@@ -186,7 +188,7 @@ def _counted(engine: Engine, view: CompiledView) -> Settlement | None:
 def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | None:
     """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none.
 
-    Of DISTINCT they are those of the window that ends with it: INITIALIZE reads them.
+    Of DISTINCT they are those of the window that ends with it: INITIALIZE reads them. Of a join they are joined rows.
     """
     own = engine.definitions.with_covered({k: v for k, v in engine.definitions.covered.items() if k != view.name})
     counting = replace(engine, definitions=own.choosing({view.name: Choice(shape.counted, "")}))
@@ -204,10 +206,16 @@ def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | Non
         pin = Pin(seq, graph[helper.name], pane, Parts.single(pane), Parts(), Version(0, None), versions, {}, "counted")
         computing = Computing(counting, pin, None)
         try:
-            found += computing.rows(pane).count()
+            rows = computing.rows(pane)
+            found += rows.count() if shape.weight is None else _summed(rows, shape.weight)
         finally:
             computing.close()
     return found
+
+
+def _summed(rows: DataFrame, column: str) -> int:
+    total = rows.selectExpr(f"sum({quoted(column)})").head()
+    return int(total[0] or 0) if total else 0
 
 
 def _newest_pane(r: Reading, shape: WindowShape) -> int | None:

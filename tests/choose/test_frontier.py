@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import pytest
 
-from partwise.choose.frontier import KeptOption, Operator, Weights, curve
+from partwise.choose.frontier import KeptOption, Operator, Weights, curve, within_budget
 
 
 def operators(root: Operator) -> list[Operator]:
@@ -57,7 +57,7 @@ class AllSubsets:
         self.used.add(at.name)
         cost = w.write * at.rows + w.apart + t * w.read * at.rows
         if at.new and at.kind == "group":
-            cost += self.delta(at.inputs[0]) + t * (w.group * at.inputs[0].new + w.write * at.new)
+            cost += self.delta(at.inputs[0]) + t * (w.group * at.inputs[0].new + w.write * at.new + w.upkeep)
         elif at.new:
             cost += self.plain_delta(at) + t * w.write * at.new
         return cost
@@ -137,6 +137,7 @@ def test_the_frontier_is_the_best_of_all_subsets() -> None:
             rng.choice([1, 3]),
             rng.choice([0, 20]),
             5,
+            rng.choice([0, 3]),
         )
         times, merge = rng.choice([0.1, 1, 3, 10]), rng.random() < 0.6
         found = curve(root, times, weights, merge)
@@ -197,3 +198,33 @@ def test_old_parts_drop_what_they_have() -> None:
 def test_what_costs_more_apart_is_not_kept() -> None:
     assert three("L", 3, 0.0).kept
     assert not three("L", 3, 10_000.0).kept
+
+
+def curve_of(rng: random.Random) -> list[KeptOption]:
+    some = [KeptOption(rng.randint(1, 40), -rng.randint(1, 50), frozenset([str(n)])) for n in range(rng.randint(0, 4))]
+    return [KeptOption(0.0, 0.0), *some]
+
+
+def test_the_knapsack_is_the_best_of_all_combinations() -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        curves = [curve_of(rng) for _ in range(rng.randint(1, 4))]
+        for budget in (0, 5, 20, 60, 200):
+            found = within_budget(curves, budget)
+            assert sum(o.bytes for o in found) <= budget, seed
+            fitting = [some for some in product(*curves) if sum(o.bytes for o in some) <= budget]
+            best = min(sum(o.cost for o in some) for some in fitting)
+            assert sum(o.cost for o in found) == pytest.approx(best), (seed, budget)
+
+
+def test_many_views_hold_the_budget() -> None:
+    """So many sizes that sums are rounded: the budget holds, and the cost is near what sorting by gain per byte gives."""
+    rng = random.Random(1)
+    options = [KeptOption(rng.uniform(1, 100), -rng.uniform(1, 100), frozenset(["x"])) for _ in range(300)]
+    found = within_budget([[KeptOption(0.0, 0.0), each] for each in options], 3_000.0)
+    assert sum(o.bytes for o in found) <= 3_000
+    left, greedy = 3_000.0, 0.0
+    for each in sorted(options, key=lambda o: o.cost / o.bytes):
+        if each.bytes <= left:
+            left, greedy = left - each.bytes, greedy + each.cost
+    assert sum(o.cost for o in found) <= 0.99 * greedy

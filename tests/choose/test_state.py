@@ -52,3 +52,11 @@ def test_more_deliveries_speak_for_it() -> None:
 
 def test_merging_gains_most() -> None:
     assert advice(3, 20_000_000, {"lineitem": 3}, merge=True).gain > advice(3, 20_000_000, {"lineitem": 3}).gain
+
+
+def test_tables_that_only_meet_in_a_third_one_are_not_kept_joined() -> None:
+    """Customers and suppliers of one nation: every customer with every supplier."""
+    found = advice(5, 20_000_000, {"lineitem": 3})
+    assert set(found.join) >= {"customer", "orders"}
+    assert "supplier" not in found.join
+    assert found.rows < 20_000_000

@@ -72,34 +72,80 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "w"
 
 
-def test_large_parts_that_get_late_rows_are_worth_it(run: Run, place: Path) -> None:
+def views(run: Run) -> list[str]:
+    return [each["name"] for each in run("explain", "revenue", "--json").json["views"]]
+
+
+def test_what_pays_is_chosen_within_the_budget(run: Run, place: Path) -> None:
     arrived(5_000_000)
-    shown = run("explain", "revenue").out
-    assert "hint: keeping orders and customer joined, about " in shown
+    shown = " ".join(run("explain", "revenue").out.split())
+    assert "not kept yet: keeping orders and customer joined, about " in shown
     assert "times less work for the rows that are expected late" in shown
-    assert "To have it: state: {join: [orders, customer]}" in " ".join(shown.split())
-    (found,) = run("explain", "revenue", "--json").json["views"]
-    advice = found["state"]["advice"]
-    assert (found["state"]["helper"], advice["join"]) == (None, ["orders", "customer"])
-    assert advice["recompute"] > 1.1 * advice["cost"]
-    (place / "view_defs" / "all.yaml").write_text(f"{TEXT}state: {{join: [orders, customer]}}\n")
-    shown = run("explain", "revenue").out
-    assert "state: orders and customer joined in revenue__joined: nothing yet" in shown
-    assert "hint:" not in shown
-    assert [each["name"] for each in run("explain", "revenue", "--json").json["views"]] == [
-        "revenue",
-        "revenue__joined",
+    assert views(run) == ["revenue"]
+    run("retain")
+    (found, helper) = run("explain", "revenue", "--json").json["views"]
+    assert helper["name"] == "revenue__joined"
+    assert found["state"]["join"] == ["orders", "customer"]
+    kept = [option for option in found["state"]["options"] if option["kept"]]
+    assert [each["join"] for each in kept] == [["orders", "customer"]]
+    assert kept[0]["recompute"] > 1.1 * kept[0]["cost"]
+    ages = [(each["age"], each["deliveries"]) for each in found["state"]["deliveries"]]
+    assert ages[0] == (0, pytest.approx(3.0, rel=0.05))
+    shown = " ".join(run("explain", "revenue").out.split())
+    # Late rows came after forty minutes: what is older than the next age that is looked at hardly changes any more.
+    assert "state: orders and customer joined in revenue__joined: nothing yet; a part for 1 hour" in shown
+    assert "foreseen: " in shown
+    assert "not kept: " in shown
+    assert run("status", "revenue", "--json").json["parts"] == [
+        each for each in run("status", "revenue", "--json").json["parts"] if each["state"] != "stale"
     ]
+    # A smaller budget than one part takes, and none: nothing is kept, and nothing of the view itself is due for that.
+    (place / "partwise.yaml").write_text("state_budget: 1 KB\n")
+    run("retain")
+    assert views(run) == ["revenue"]
+    (place / "partwise.yaml").write_text("state_budget: 2 GB\n")
+    run("retain")
+    assert views(run) == ["revenue", "revenue__joined"]
+    (place / "partwise.yaml").write_text("state_budget: 0\n")
+    assert views(run) == ["revenue"]
+    # Another query is another choice.
+    (place / "partwise.yaml").write_text("")
+    (place / "view_defs" / "all.yaml").write_text(TEXT.replace("kind = 'web'", "kind = 'shop'"))
+    assert views(run) == ["revenue"]
+
+
+@pytest.mark.parametrize("state", ["none", "[aggregate]"])
+def test_what_its_author_does_not_want_is_not_kept(run: Run, place: Path, state: str) -> None:
+    (place / "view_defs" / "all.yaml").write_text(f"{TEXT}state: {state}\n")
+    arrived(5_000_000)
+    run("retain")
+    assert views(run) == ["revenue"]
+    hinted = "To have it: state: {join: [orders, customer]}" in " ".join(run("explain", "revenue").out.split())
+    assert hinted == (state == "none")
+
+
+def test_what_a_definition_names_is_kept_but_for_a_budget_of_nothing(run: Run, place: Path) -> None:
+    (place / "view_defs" / "all.yaml").write_text(f"{TEXT}state: {{join: [orders, customer]}}\n")
+    arrived(10_000)
+    run("retain")
+    assert "state: orders and customer joined in revenue__joined: nothing yet" in run("explain", "revenue").out
+    assert "it hardly pays to keep anything" in run("explain", "revenue").out
+    (place / "partwise.yaml").write_text("state_budget: 0\n")
+    assert views(run) == ["revenue"]
 
 
 @pytest.mark.usefixtures("place")
-def test_small_parts_are_not(run: Run) -> None:
+def test_nothing_is_kept_of_small_parts(run: Run) -> None:
     arrived(10_000)
-    assert "hint" not in run("explain", "revenue").out
+    run("retain")
+    assert "kept" not in run("explain", "revenue").out
     assert run("explain", "revenue", "--json").json["views"][0]["state"] is None
+    assert views(run) == ["revenue"]
 
 
-def test_where_it_does_not_pay_the_end_is_suggested(run: Run, place: Path) -> None:
-    (place / "view_defs" / "all.yaml").write_text(f"{TEXT}state: {{join: [orders, customer]}}\n")
-    arrived(10_000)
-    assert "it hardly pays to keep anything" in run("explain", "revenue").out
+@pytest.mark.parametrize("text, said", [("2 apples", "is not a size"), ("-1", "is a number"), ("[1]", "a list")])
+def test_a_budget_is_a_size(run: Run, place: Path, text: str, said: str) -> None:
+    (place / "partwise.yaml").write_text(f"state_budget: {text}\n")
+    done = run("explain", "revenue")
+    assert done.code == 2
+    assert said in done.out + done.err

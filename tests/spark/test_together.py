@@ -86,15 +86,28 @@ def counting(points: list[str]) -> Callable[[str], None]:
     return lambda point: points.append(point) if point == "together" else None
 
 
-@pytest.fixture(scope="module")
-def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, Workspace]]:
-    at = tmp_path_factory.mktemp("together")
-    found = [Workspace(spark, at / name, TEXT, batch=limits) for name, limits in (("a", ALONE), ("b", TOGETHER))]
-    for space in found:
-        space.dimension("d", [{"g": g, "name": g * 2} for g in "ab"])
+def made_in(folder: Path, spark: SparkSession, batch: Batch) -> Workspace:
+    space = Workspace(spark, folder, TEXT, batch=batch)
+    space.dimension("d", [{"g": g, "name": g * 2} for g in "ab"])
+    return space
+
+
+@pytest.fixture
+def pair(spark: SparkSession, tmp_path: Path) -> Iterator[tuple[Workspace, Workspace]]:
+    found = [made_in(tmp_path / name, spark, limits) for name, limits in (("a", ALONE), ("b", TOGETHER))]
     yield found[0], found[1]
     for space in found:
         space.ledger.database.close()
+
+
+@pytest.fixture(scope="module")
+def space(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """For tests that each work on a part of their own; all views begin before these."""
+    found = made_in(tmp_path_factory.mktemp("together"), spark, TOGETHER)
+    found.replace("m", {8: rows(random.Random(0), 8)})
+    found.run()
+    yield found
+    found.ledger.database.close()
 
 
 @pytest.fixture
@@ -148,9 +161,8 @@ def as_of(space: Workspace, p: int) -> dict[str, int]:
         return {row.table: row.as_of for row in found}
 
 
-def test_one_pin_for_all(pair: tuple[Workspace, Workspace]) -> None:
+def test_one_pin_for_all(space: Workspace) -> None:
     """Rows that come while the job runs are in no table, and all tables are due for them."""
-    _, space = pair
     space.replace("m", {9: rows(random.Random(1), 9)})
     names = [name for name in QUERIES if name != "wide"]
 
@@ -167,8 +179,7 @@ def test_one_pin_for_all(pair: tuple[Workspace, Workspace]) -> None:
     assert space.ledger.audit() == {}
 
 
-def test_tables_that_others_write_are_left_out(pair: tuple[Workspace, Workspace]) -> None:
-    _, space = pair
+def test_tables_that_others_write_are_left_out(space: Workspace) -> None:
     space.replace("m", {11: rows(random.Random(3), 11)})
     with space.engine.leased("few"):
         found = {report.table for report in run_together(space.engine, ["sums", "few", "rows"])}

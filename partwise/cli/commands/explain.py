@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,7 @@ from partwise.parts import duration_text, part_text
 
 if TYPE_CHECKING:
     from partwise.ledger.read.snapshot import Snapshot
+    from partwise.workspace import Workspace
 
 
 def command(
@@ -57,12 +60,31 @@ def command(
             _source(snapshot, source, json)
             return
         j = None if part is None else part_of(part, table)
-        found = explained(snapshot, definitions, table.name, j, time.time())
+        found = [
+            item if item.state is None else replace(item, state=item.state.with_bytes(partial(_bytes, where, snapshot)))
+            for item in explained(snapshot, definitions, table.name, j, time.time())
+        ]
     if json:
         as_json({"views": [_as_json(item) for item in found]})
         return
     for item in found:
         _show(item, everything, where.settings.timezone)
+
+
+def _bytes(where: Workspace, snapshot: Snapshot, name: str) -> int | None:
+    """Of a helper's files by now; None if there are none."""
+    from partwise import storage
+    from partwise.ledger.read.pin import version_of
+    from partwise.storage.paths import table_path
+
+    at = version_of(snapshot.r, name)
+    if at.version is None:
+        return None
+    try:
+        handle = storage.open_at(table_path(where.warehouse, name, at.generation), at.version)
+        return sum(file.size for file in handle.files)
+    except (storage.StorageError, OSError):
+        return None
 
 
 def _source(snapshot: Snapshot, source: Source, json: bool) -> None:

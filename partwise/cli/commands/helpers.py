@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """List the helpers that were generated for windows, patterns, samples and kept joins, with the views that they serve.
+    """List the helpers that were generated for windows, patterns, samples and kept state, with the views that they serve.
 
     Helpers are tables like any other: `partwise status --helpers` shows their state, `partwise explain VIEW` their SQL.
 

@@ -28,12 +28,15 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     Removed parts count as expired, not as missing. A part that pending work needs is never removed. As-of reads reach back as far as
     the setting `history` says; what only older ones would need is removed from tables, logs and the ledger. Windows whose
     input has grown or shrunk many times since it was settled how they are kept are counted again before their next step.
+    What is kept for late rows is chosen again, within the setting `state_budget`.
 
     \b
     Example:
       partwise retain
     """
+    from partwise.choose.keeping import review
     from partwise.cli.upkeep_each import SkippedTables
+    from partwise.ledger.write.lease_holding import is_dead
     from partwise.upkeep.retain import clean_up, floors, forget_files, give_up, retain
     from partwise.upkeep.versions import forget_versions
 
@@ -45,6 +48,8 @@ def command(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     tables = SkippedTables()
     with ledger_of(where, time.time()) as ledger:
         definitions = where.take_over(ledger, definitions, time.time())
+        if review(ledger, definitions, where.settings.state_bytes, time.time(), is_dead, force=True):
+            definitions = where.definitions(ledger)
         graph = ledger.graph()
         wanted = floors(ledger, definitions.usable)
         with tables.until_ctrl_c():

@@ -84,8 +84,7 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
             sampled = compiled.sampled if compiled is not None else None
             own = tuple((n, graph[n].serves) for n in names if n != served) if each == served else ()
             cost = _together(snapshot, program, each) if any(len(whom) > 1 for _, whom in own) else None
-            merging = view.written.repair_by == "merge" and relation.repair("merge").possible
-            kept = explained_state(snapshot, program, relations, view, item.example, merging)
+            kept = explained_state(snapshot, program, relations, view)
             item = replace(item, relation=relation, repair=chosen, sampled=sampled, helpers=own, state=kept)
             item = replace(
                 item, together=cost, alone=each in program.owning and bool(own), job=job_of_its_own(program, each)

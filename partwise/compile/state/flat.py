@@ -98,7 +98,7 @@ def flat(statement: Statement, known: Callable[[str], Known | None]) -> Flat:
     """Raises NotSplit."""
     analysis = analyse(statement.text, statement.index)
     tree = _select(analysis)
-    joined = _joined(tree, analysis, known)
+    joined = from_references(tree, analysis, known)
     _refuse_shadows(tree, {each.alias.lower() for each in joined})
     scope = Scope(aliases={item.alias.lower() for item in tree.expressions if item.alias})
     owner: dict[int, tuple[int, str]] = {}
@@ -137,7 +137,8 @@ def _select(analysis: Analysis) -> exp.Select:
     return tree
 
 
-def _joined(tree: exp.Select, analysis: Analysis, known: Callable[[str], Known | None]) -> tuple[Joined, ...]:
+def from_references(tree: exp.Select, analysis: Analysis, known: Callable[[str], Known | None]) -> tuple[Joined, ...]:
+    """What stands in FROM, if it is nothing but references and inner joins of them. Raises NotSplit."""
     from sqlglot import exp
 
     if tree.args.get("from_") is None:

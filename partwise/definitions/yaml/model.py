@@ -292,7 +292,12 @@ class StateRule(_Strict):
     )
 
 
-_State = Annotated[Annotated[Literal["none"], Tag("text")] | Annotated[StateRule, Tag("map")], Discriminator(_shape)]
+_State = Annotated[
+    Annotated[Literal["automatic", "none"], Tag("text")]
+    | Annotated[Annotated[list[Literal["aggregate", "joins"]], Field(min_length=1)], Tag("list")]
+    | Annotated[StateRule, Tag("map")],
+    Discriminator(_shape),
+]
 _Sample = Annotated[Annotated[Ratio, Tag("text")] | Annotated[SampleRule, Tag("map")], Discriminator(_shape)]
 _Time = Annotated[Annotated[str, Tag("text")] | Annotated[TimeColumn, Tag("map")], Discriminator(_shape)]
 _Close = Annotated[Annotated[Literal["manual"], Tag("text")] | Annotated[CloseRule, Tag("map")], Discriminator(_shape)]
@@ -479,10 +484,11 @@ class ViewDocument(_Strict):
         examples=[{"ratio": "5 %", "key": "customer", "outliers": {"column": "amount", "keep": 100}}],
     )
     state: _State = Field(
-        "none",
-        description="A join of inputs that is kept, so that late rows of the others cost less. `partwise explain` suggests "
-        "one where it would pay. See [kept state](../state.md).",
-        examples=[{"join": ["orders", "customer"]}],
+        "automatic",
+        description="What is kept of a part so that late rows cost less. `automatic`: what pays by the deliveries that are "
+        "expected, which is mostly nothing; a list: the same, of these kinds only; `none`; or a map that names a join. See "
+        "[kept state](../state.md).",
+        examples=["none", ["aggregate", "joins"], {"join": ["orders", "customer"]}],
     )
     engine: Literal["connect", "submit"] | None = Field(
         None, description="How Airflow runs it: in the warm Spark session (`connect`) or by spark-submit."

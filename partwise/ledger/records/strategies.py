@@ -6,7 +6,7 @@ for ever. So the choice is a row, and definitions that were made with other rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -14,10 +14,11 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from partwise.ledger.catalog import Catalog
 from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.pin import DefinitionChanged
+from partwise.ledger.records.kept_states import KeptChoice, choices
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import cover, lease, part, strategy
+from partwise.ledger.schema import cover, part, strategy
 from partwise.ledger.write.define import changes, define
-from partwise.ledger.write.leases import Busy
+from partwise.ledger.write.leases import must_be_free
 from partwise.plan.model import parts_of_due
 from partwise.tables import Graph, Table, is_dated
 
@@ -32,9 +33,6 @@ _WITH_ROWS = (
 )
 _ROWS = select(part.c.rows).where(part.c.table == bindparam("t")).order_by(part.c.part.desc()).limit(100)
 _AGAIN = update(strategy).where(strategy.c.view == bindparam("v")).values(again=True)
-_HELD = select(lease.c.table, lease.c.holder, lease.c.expires).where(
-    lease.c.holder.is_not(None), lease.c.expires > bindparam("now")
-)
 
 
 class SettledMeanwhile(Exception):
@@ -60,17 +58,20 @@ class Settlement:
 
 class Settlements(dict[str, Settlement]):
     """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them.
-    `covers`: which panes views read that hold more than they need, as `partwise.compile.sharing.cover` writes it."""
+    `covers`: which panes views read that hold more than they need, as `partwise.compile.sharing.cover` writes it.
+    `kept`: what was chosen to be kept of views."""
 
     def __init__(
         self,
         found: Mapping[str, Settlement],
         owners: Mapping[str, str] | None = None,
         covers: Mapping[str, str] | None = None,
+        kept: Mapping[str, KeptChoice] | None = None,
     ) -> None:
         super().__init__(found)
         self.owners = {} if owners is None else dict(owners)
         self.covers = {} if covers is None else dict(covers)
+        self.kept = {} if kept is None else dict(kept)
 
 
 def settlements(r: Reading, graph: Graph | None = None) -> Settlements:
@@ -78,7 +79,8 @@ def settlements(r: Reading, graph: Graph | None = None) -> Settlements:
     names = [field.name for field in fields(Settlement)]
     found = (Settlement(**{name: getattr(row, name) for name in names}) for row in r.on.execute(_ALL))
     covers = {row.view: row.base for row in r.on.execute(_COVERS)}
-    return Settlements({item.view: item for item in found}, None if graph is None else owners(graph), covers)
+    own = None if graph is None else owners(graph)
+    return Settlements({item.view: item for item in found}, own, covers, choices(r))
 
 
 def owners(graph: Graph) -> dict[str, str]:
@@ -93,7 +95,9 @@ def owners(graph: Graph) -> dict[str, str]:
 def same(one: Settlements, other: Settlements) -> bool:
     """Whether definitions made with either of them are the same."""
     chosen = ({view: item.strategy for view, item in known.items()} for known in (one, other))
-    return next(chosen) == next(chosen) and (one.owners, one.covers) == (other.owners, other.covers)
+    kept = ({view: item.what for view, item in known.kept.items()} for known in (one, other))
+    alike = (one.owners, one.covers) == (other.owners, other.covers)
+    return next(chosen) == next(chosen) and alike and next(kept) == next(kept)
 
 
 def write(w: Writing, item: Settlement) -> None:
@@ -131,6 +135,10 @@ def _kept_for(graph: Graph, view: str) -> list[str]:
     return [name for name in tables_of(graph, view) if not is_dated(view, name)]
 
 
+#: The helpers of groups of a join that keep each stream by itself.
+_FACTOR = {"a", "b"}
+
+
 def usual_rows(r: Reading, table: str) -> int | None:
     """Rows in a part, on the average of the newest ones; None while there are none."""
     found = [rows for rows in r.on.execute(_ROWS, {"t": table}).scalars() if rows]
@@ -140,10 +148,11 @@ def usual_rows(r: Reading, table: str) -> int | None:
 def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None, rows: int) -> int | None:
     """As the helpers with panes have them by now; else as they were counted, grown as rows have (`rows` in a part).
 
-    Never the rows of the view itself: they are after HAVING, and of the whole window.
+    Never the rows of the view itself: they are after HAVING, and of the whole window. How many rows a join has, no
+    helper of its groups tells.
     """
     helpers = [graph[name] for name in _kept_for(graph, view) if name != view]
-    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling")]
+    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling", "cells", *_FACTOR)]
     found = [n for name in panes if (n := usual_rows(r, name)) is not None]
     if found:
         return sum(found)
@@ -155,8 +164,10 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
     helpers = {graph[name].helper_kind for name in _kept_for(graph, view) if name != view}
-    if helpers in ({"last"}, {"grid"}):
+    if helpers in ({"last"}, {"grid"}, {"cells"}):
         return helpers.pop()
+    if helpers == _FACTOR:
+        return "factor"
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
 
 
@@ -175,13 +186,6 @@ def is_built(r: Reading, graph: Graph, view: str) -> bool:
 
 def count_again(w: Writing, view: str) -> None:
     w.on.execute(_AGAIN, {"v": view})
-
-
-def _must_be_free(w: Writing, names: Collection[str], dead: Callable[[str], bool]) -> None:
-    """Raises Busy if somebody who lives has the lease of one of these tables."""
-    for row in w.on.execute(_HELD, {"now": w.now}):
-        if row.table in names and not dead(row.holder):
-            raise Busy(row.table, row.holder, row.expires)
 
 
 def settle(
@@ -206,7 +210,7 @@ def settle(
     wanted = Graph({**others, **after})
     found = changes(w, wanted)
     if found:
-        _must_be_free(w, {*before, *after}, dead)
+        must_be_free(w, {*before, *after}, dead)
     if any(existing(w, name) for name in found.restarted if name not in after or name == item.view):
         return False
     write(w, item)

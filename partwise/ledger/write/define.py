@@ -79,7 +79,8 @@ def _compared(r: Reading, graph: Graph, broken: Collection[str]) -> tuple[Change
         old = from_json(row.definition)
         if old.forward != new.forward and not row.retired:
             lists["forward" if new.forward else "retroactive"].append(name)
-        if _restarts(facts, old, new, row) or not restarted.isdisjoint(new.input_names):
+        again = new.of_state and (row.retired or old.fingerprint != new.fingerprint)
+        if again or _restarts(facts, old, new, row) or not restarted.isdisjoint(new.input_names):
             restarted.add(name)
             lists["restarted"].append(name)
         elif old.fingerprint != new.fingerprint or row.retired:

@@ -7,7 +7,7 @@ table's Delta version. The expiry time only says when others may take over: it r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select, update
@@ -20,6 +20,9 @@ _TAKE = (
     update(lease)
     .where(lease.c.table == bindparam("t"))
     .values(fence=bindparam("f"), holder=bindparam("h"), expires=bindparam("e"))
+)
+_HELD = select(lease.c.table, lease.c.holder, lease.c.expires).where(
+    lease.c.holder.is_not(None), lease.c.expires > bindparam("now")
 )
 _TAKEN = update(lease).where(lease.c.table == bindparam("t")).values(seq=bindparam("s"))
 
@@ -41,6 +44,13 @@ class Lease:
     table: str
     fence: int
     holder: str
+
+
+def must_be_free(w: Writing, names: Collection[str], dead: Callable[[str], bool]) -> None:
+    """Raises Busy if somebody who lives has the lease of one of these tables."""
+    for row in w.on.execute(_HELD, {"now": w.now}):
+        if row.table in names and not dead(row.holder):
+            raise Busy(row.table, row.holder, row.expires)
 
 
 def take(w: Writing, table: str, holder: str, seconds: float, dead: str | None = None) -> Lease:
