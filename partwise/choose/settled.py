@@ -32,7 +32,7 @@ def settled(program: Program, known: Settlements) -> Program:
     Helpers that were built for a view alone stay its own until its query means something else.
     """
     chosen = program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
-    if known.covers:
+    if known.covers or program.covered:
         from partwise.choose.covering import as_covered
 
         chosen = chosen.with_covered(as_covered(program, known.covers))

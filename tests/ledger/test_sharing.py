@@ -9,7 +9,7 @@ import pytest
 from partwise.choose.settled import settled
 from partwise.ledger.catalog import settled as catalogued
 from partwise.ledger.ledger import Ledger
-from partwise.ledger.records.strategies import settlements
+from partwise.ledger.records.strategies import Settlement, settlements, tables_between
 from partwise.ledger.runs import existing
 from partwise.ledger.write.commit import Entry
 from partwise.parts import FOREVER, Parts
@@ -316,3 +316,16 @@ def test_settling_what_is_covered(place: Place) -> None:
     arrive(place.ledger, dict.fromkeys(range(4), "x"))
     everything(place)
     assert parts(place, "w") == Parts.of((2, 3))
+
+
+def test_what_is_no_longer_covered_is_so_for_everyone(place: Place) -> None:
+    place.write(window("a", 2) + total("w", 3).replace("strategy: merge\n", ""))
+    first = place.take_over()
+    assert "w" in first.covered
+    after = first.with_covered({})
+    item = Settlement("w", "merge", first.views["w"].mark, "counted", 10, 1)
+    before, then = tables_between(first.graph(), after.graph(), "w")
+    assert place.ledger.settle(item, before, then, T, covered=False)
+    for process in (first, place.load()):
+        assert settled(process, place.ledger.strategies()).graph() == place.ledger.graph()
+    assert place.take_over().graph() == place.ledger.graph()
