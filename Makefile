@@ -10,7 +10,7 @@ SLOWEST = --durations=12 --durations-min=5
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # tests measure time and share the cores by themselves
-.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow mutations lint coverage format bench pictures requirements clean distclean
+.PHONY: help setup run demo test test-pure test-spark test-airflow test-slow test-order mutations lint coverage format bench pictures requirements clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,14 @@ test-slow: setup ## the tests that `make test` leaves out, minutes each: cluster
 	@$(WITH_JAVA) $(PY) -m pytest -m slow
 	@[ "$(filter-out 0 no false,$(MINIO))" = "" ] || { sh tools/minio.sh && \
 		$(PY) -m pytest tests/object_store -m "not spark" --minio .stores/minio; }
+
+# About six times as long as `make test`. SEEDS="7" runs one order only.
+SEEDS = 1 2 3
+test-order: setup ## each group of tests in random orders, with two and with three workers: no test may need another
+	@set -e; for seed in $(SEEDS); do for workers in 2 3; do for group in "not spark and not airflow" spark; do \
+		echo "== $$group, order $$seed, $$workers workers"; \
+		$(WITH_JAVA) $(PY) -m pytest -q -m "$$group and not slow" -n $$workers --dist loadgroup --shuffle $$seed; \
+	done; done; $(WITH_JAVA) $(PY) -m pytest -q -m "airflow and not slow" --shuffle $$seed; done
 
 mutations: setup ## breaks 30 rules one at a time and says which test notices
 	@$(PY) tools/mutations.py

@@ -39,7 +39,7 @@ GRAPH = Graph.of(
 
 
 def fill(ledger: Ledger, parts: int) -> None:
-    """As if every part had been computed in a step of its own."""
+    """As if every part had been computed in a step of its own, as soon as its part of the source was there."""
     ledger.define(GRAPH, NOW)
     with ledger.database.writing(NOW) as w:
         w.on.execute(due.delete())
@@ -47,7 +47,7 @@ def fill(ledger: Ledger, parts: int) -> None:
             first = 1439 if name == "day" else 0
             w.on.execute(insert(have), {"table": name, "lo": first, "hi": parts - 1})
             w.on.execute(catalog.update().where(catalog.c.table == name).values(start=first))
-            seqs = range(10 + n * parts, 10 + (n + 1) * parts)
+            seqs = range(10 + n, 10 + n + 3 * parts, 3)
             _put(w.on, part, (_part(name, p, seqs[p]) for p in range(first, parts)))
             _put(w.on, revision, (_revision(name, p, seqs[p]) for p in range(first, parts)))
             _put(w.on, version, (_version(name, p, seqs[p]) for p in range(first, parts)))
@@ -55,7 +55,7 @@ def fill(ledger: Ledger, parts: int) -> None:
 
 
 def _part(name: str, p: int, seq: int) -> dict[str, object]:
-    row = {"table": name, "part": p, "revision": 1, "changed_seq": seq, "as_of": seq, "self_as_of": seq}
+    row = {"table": name, "part": p, "revision": 1, "changed_seq": seq, "as_of": seq - 1, "self_as_of": seq}
     return row | {"fingerprint": name, "rows": 1, "digest": "1:0", "version": p, "updated_at": NOW + seq}
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from partwise.compile import GeneratedView
 from partwise.sql import FoundReference, find, splice
@@ -16,6 +17,7 @@ from partwise.storage.unique import unique_in
 class Tables:
     def __init__(self, spark: SparkSession, at: Path) -> None:
         self.spark, self.at = spark, at
+        self.schemas: dict[str, StructType] = {}  # known, as to the engine: Spark would start a job to look into files
 
     def path(self, table: str, part: int) -> Path:
         return self.at / table / f"part={part}"
@@ -41,7 +43,10 @@ class Tables:
             paths = [str(path) for p in range(low, high + 1) if (path := self.path(found.table, p)).exists()]
             view = f"{found.table}_{low}_to_{high}"
             # With the column `part`, which queries may name.
-            rows = self.spark.read.option("basePath", str(self.at / found.table)).parquet(*paths)
+            reader = self.spark.read.option("basePath", str(self.at / found.table))
+            known = self.schemas.get(found.table)
+            rows = (reader if known is None else reader.schema(known)).parquet(*paths)
+            self.schemas[found.table] = rows.schema
             rows.createOrReplaceTempView(view)
             return view
 

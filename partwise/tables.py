@@ -78,6 +78,7 @@ class Table:
     rolling: bool = False  # a view that keeps only its newest part: one table that holds the result as of now
     forward: bool = False  # a dimension whose new versions count only for source parts that come to exist later
     timed: bool = False  # a dimension whose rows are valid for a time: a change counts for rows of that time
+    own_times: bool = False  # rows of its own earlier parts meet those of such a dimension
     also: tuple[str, ...] = ()
     #: Of each dimension named here all that its rows meet; any change of others matters everywhere.
     keyed: tuple[Keyed, ...] = ()

@@ -133,6 +133,7 @@ class Workspace:
 
     def take_over(self, ledger: Ledger, written: Program, now: float) -> Program:
         """Let the ledger know the definitions as they are written now. Returns them as they run here."""
+        from partwise.choose.covering import with_covers
         from partwise.choose.settled import as_kept, settled, to_record, too_late_to_share
         from partwise.ledger.records.strategies import SettledMeanwhile, Settlements, settlements
 
@@ -141,12 +142,13 @@ class Workspace:
                 graph = ledger.graph_at(r)
                 known = settlements(r, graph)
                 record = to_record(written, known, as_kept(r, graph, written, known))
-                then = Settlements({**known, **{item.view: item for item in record}}, known.owners, known.kept)
-                definitions = settled(written, then)
+                then = {**known, **{item.view: item for item in record}}
+                then = Settlements(then, known.owners, known.covers, known.kept)
+                definitions, covers = with_covers(graph, settled(written, then))
                 alone = too_late_to_share(r, graph, definitions)
             definitions = definitions.with_own(definitions.owning | alone)
             try:
-                ledger.define(definitions.graph(), now, not_to_retire(graph, definitions), known, record)
+                ledger.define(definitions.graph(), now, not_to_retire(graph, definitions), known, record, covers)
                 return definitions
             except SettledMeanwhile:
                 continue

@@ -59,8 +59,11 @@ class Engine:
     small_rows: int = 100_000  # results up to about so many come as Arrow; 0: Spark writes all of them
     wheel_rows: int = WHEEL  # rolling tables of more rows have files by when rows leave
     progress: Callable[[Running], None] = lambda step: None  # whoever runs steps may show how far they are
+    working: Callable[[Running], None] = lambda step: None  # every two seconds: it is still at work
+    stopping: Callable[[], bool] = lambda: False  # asked to end: a step publishes what it has, and does not go on
     lot_files: int = 2_000  # of the first lot; those after it are as large as fits into `step_seconds`
     loading: Callable[[str, int, int], None] = lambda table, files, of: None  # how many files are loaded by now
+    loading_since: Callable[[str, float], None] = lambda table, since: None  # every two seconds: it is still at work
     passed: Callable[[str], None] = lambda point: None  # a test may stop a job at any point
     repair_by: str | None = None  # instead of what definitions say; tests force one
     settling: bool = True  # whether windows are counted before their first part

@@ -31,6 +31,7 @@ class StepProgress:
     @contextmanager
     def noted(self) -> Iterator[StepProgress]:
         def tell() -> bool:
+            self._engine.working(self.now)
             try:
                 note(self._engine.ledger.database, self._held, self.now)
             except Exception:  # it is only for people; the step itself tells what is wrong with the ledger

@@ -17,7 +17,7 @@ from deltalake import Schema
 
 from partwise import storage
 from partwise.choose.rolling import by_wheel
-from partwise.compile.several.grid import HELPER, LAST_PART, shown_for
+from partwise.compile.several.shown import HELPER, LAST_PART, shown_for
 from partwise.ledger.write.commit import Content
 from partwise.parts import FOREVER, Parts, Range
 from partwise.storage import File, Handle

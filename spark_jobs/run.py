@@ -111,11 +111,12 @@ def run(
     side_by_side: int = SIDE_BY_SIDE,
     within: Callable[[], Mapping[str, Parts]] | None = None,
 ) -> Iterator[Outcome]:
-    """Carry out steps and tell of each as it ends. `stop` lets running steps finish and begins no others.
+    """Carry out steps and tell of each as it ends. `stop` lets running steps publish what they have and begins no others.
 
     `within` says, each time that something may begin, to which parts the work is limited; all by default.
     """
     stop = stop or threading.Event()
+    engine.stopping = stop.is_set
     running: dict[Future[_Ended], list[str]] = {}
     tries = _Tries()
     with ThreadPoolExecutor(side_by_side) as pool:

@@ -32,6 +32,10 @@ def settled(program: Program, known: Settlements) -> Program:
     Helpers that were built for a view alone stay its own until its query means something else.
     """
     chosen = program.choosing({view: Choice(item.strategy, item.why) for view, item in known.items()})  # type: ignore[arg-type]
+    if known.covers:
+        from partwise.choose.covering import as_covered
+
+        chosen = chosen.with_covered(as_covered(program, known.covers))
     chosen = chosen.with_own(view for view, mark in known.owners.items() if _own_mark(chosen, view) == mark)
     return with_kept_states(chosen, known.kept) if known.kept or chosen.kept else chosen
 
@@ -78,7 +82,10 @@ def too_late_to_share(r: Reading, graph: Graph, program: Program) -> frozenset[s
         known = graph.tables.get(view)
         if known is not None and known.fingerprint == tables[view].fingerprint:
             continue  # it reads them already
-        if not all(_begins_alike(r, program, *ways) for ways in zip(compiled.alternatives, compiled.own, strict=True)):
+        pairs = list(zip(compiled.alternatives, compiled.own, strict=True))
+        if view in program.covered:
+            pairs.append((program.covered[view], next(own for own in compiled.own if own.strategy == "merge")))
+        if not all(_begins_alike(r, program, *ways) for ways in pairs):
             found.add(view)
     return frozenset(found)
 
@@ -88,8 +95,13 @@ def _begins_alike(r: Reading, program: Program, shared: Alternative, own: Altern
     facts, known = PartsToCome(r), {**program.usable, **{helper.name: helper for helper in own.helpers}}
     for helper, alone in zip(shared.helpers, own.helpers, strict=True):
         facts.expect(to_table(alone, known))
-        now = catalogued(r, helper.name)
-        if now.floor is not None or now.start not in (None, facts.start(alone.name)):
+        now, begins = catalogued(r, helper.name), facts.start(alone.name)
+        if now.floor is not None:
+            return False
+        if now.start is None or (now.start == begins and helper.part == alone.part):
+            continue
+        # Panes of a shorter time may have begun earlier: the longer ones begin where all of theirs are there.
+        if helper.part == alone.part or begins is None or now.start > begins * (alone.part // helper.part):
             return False
     return True
 

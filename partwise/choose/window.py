@@ -4,6 +4,7 @@
 - subtract: a rolling row per group, previous + new pane - pane that left. Reads rows + 3 x groups, writes one
   table more. Only for exact aggregates; others in the same query are merged.
 - recompute: reads all rows of the window. No helper at all, so nothing to write besides the result.
+- cells, factor: for groups of a join, what new joined rows add, or counts and sums of each stream alone.
 - grid: for rolling tables of joined or plain rows, each row with its last part (`partwise.choose.rolling`).
 - last: for SELECT DISTINCT, the part in which each row was last seen. Reads the new pane, the one that left and the rows
   of the helper, and writes that.
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 #: A table more to keep, however small.
 TABLE = 7_000_000
+#: A part whose files are opened, however few rows they have: a long window of short parts costs that above all.
+OPENED = 100_000
+#: A row of a window that is joined with another: moved, sorted or hashed.
+JOINED = 24
+#: A joined row, grouped.
+MET = 4
 #: A row of a helper, written.
 WRITTEN = 40
 #: What reading costs in addition where every row is a group of its own.
@@ -62,7 +69,22 @@ def distinct_costs(panes: int, per_slide: int, rows: int, groups: int) -> dict[S
     """Of one new part of SELECT DISTINCT. `rows` of one pane, `groups` different ones in a window."""
     read = 1 + SCATTERED * min(1.0, groups / max(1, rows * panes))
     kept = TABLE + read * (2 * per_slide * rows + groups) + WRITTEN * groups
-    return {"recompute": round(read * panes * rows), "last": round(kept)}
+    return {"recompute": round(read * panes * rows + OPENED * panes), "last": round(kept + OPENED * 2 * per_slide)}
+
+
+def joined_costs(rows: int, new: int, stays: float, panes: int) -> dict[Strategy, int]:
+    """Of one new part of groups of a join. `rows` of one pane, `new` joined rows that come about in a part and are shown in
+    `stays` parts on average.
+
+    The other window is taken to be as large. Whatever way, both are read: to be joined (recompute), to be met by the new rows
+    (cells), or as one row per key and pane, which are no more than the rows (factor).
+    """
+    both = 2 * panes * rows
+    return {
+        "recompute": round(JOINED * both + MET * stays * new),
+        "cells": round(3 * TABLE + both + WRITTEN * new),
+        "factor": round(2 * TABLE + both),
+    }
 
 
 def possible(splits: Sequence[Split], panes: int, per_slide: int) -> tuple[Strategy, ...]:
@@ -124,6 +146,8 @@ def by_counts(shape: WindowShape, rows: int, groups: int | None) -> Choice:
     """
     found = costs_of(shape, rows, groups)
     best = min(found, key=lambda strategy: found[strategy])
+    if shape.counted == "cells":
+        return Choice(best, _joined_why(best, shape, rows, rows * shape.ratio if groups is None else groups))
     if shape.counted == "grid":
         return Choice(best, _rolling_why(best, shape, rows * shape.ratio if groups is None else groups))
     about = f"about {rows * shape.ratio * shape.panes:,} rows in a window" + (
@@ -144,9 +168,21 @@ def _rolling_why(best: Strategy, shape: WindowShape, new: int) -> str:
     return f"{about}: {why}"
 
 
+def _joined_why(best: Strategy, shape: WindowShape, rows: int, new: int) -> str:
+    about = f"about {rows * shape.ratio * shape.panes:,} rows in a window of {shape.table}, {round(new * shape.stays):,} joined ones"
+    why = {
+        "recompute": "joining them costs less than keeping helpers",
+        "cells": "groups of the new ones are kept and added up",
+        "factor": "counts of each stream are multiplied, and no rows joined",
+    }[best]
+    return f"{about}: {why}"
+
+
 def costs_of(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, int]:
     """Of the strategies that counts may choose: to subtract only a part of the aggregates never pays."""
     found = _every(shape, rows, groups)
+    if shape.possible:
+        return {s: cost for s, cost in found.items() if s in shape.possible}
     return found if shape.rolls else {s: cost for s, cost in found.items() if s != "subtract"}
 
 
@@ -154,6 +190,8 @@ def _every(shape: WindowShape, rows: int, groups: int | None) -> dict[Strategy, 
     in_pane = rows * shape.ratio
     if shape.counted == "grid":
         return rolling_costs(shape.panes, in_pane if groups is None else groups)
+    if shape.counted == "cells":
+        return joined_costs(in_pane, in_pane if groups is None else groups, shape.stays, shape.panes)
     if shape.counted == "last":
         in_window = groups if groups is not None else in_pane * shape.panes // 10
         return distinct_costs(shape.panes, shape.per_slide, in_pane, in_window)

@@ -117,18 +117,25 @@ def snapshot_of(workspace: Workspace, definitions: Program, now: float | None = 
 
     now = time.time() if now is None else now
     if not workspace.has_ledger():
-        with as_defined(in_memory(), definitions.graph(), now) as snapshot:
+        from partwise.choose.covering import with_covers
+        from partwise.tables import Graph as NoTables
+
+        definitions, covers = with_covers(NoTables.of(()), definitions)
+        with as_defined(in_memory(), definitions.graph(), now, (), covers) as snapshot:
             yield snapshot
         return
+    from partwise.choose.covering import with_covers
     from partwise.choose.settled import settled, too_late_to_share
 
     with ledger_of(workspace, now, looking=True) as ledger:
         definitions = settled(definitions, ledger.strategies())
         with ledger.database.reading() as r:
-            alone = too_late_to_share(r, ledger.graph_at(r), definitions)
+            graph = ledger.graph_at(r)
+            definitions, covers = with_covers(graph, definitions)
+            alone = too_late_to_share(r, graph, definitions)
         definitions = definitions.with_own(definitions.owning | alone)
         known = not_to_retire(ledger.graph(), definitions)
-        with as_defined(ledger, definitions.graph(), now, known) as snapshot:
+        with as_defined(ledger, definitions.graph(), now, known, covers) as snapshot:
             yield snapshot
 
 

@@ -17,6 +17,7 @@ import os
 import pickle
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from partwise.compile.program import Program
@@ -88,8 +89,9 @@ def _folder() -> Path | None:
         return None
 
 
+@cache
 def _code() -> list[tuple[str, int, int]]:
-    """What reads definitions: names, sizes and times of its files."""
+    """What reads definitions: names, sizes and times of its files. A process runs the code that it began with."""
     package = Path(__file__).parents[1]
     files = [
         package / "tables.py",

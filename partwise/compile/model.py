@@ -93,7 +93,10 @@ class WindowShape:
 
     `table` is what the query reads, `ratio` of its parts make a pane, `panes` make a window, `per_slide` of them are
     new in each part of the view. `rolls`: every aggregate can be subtracted. `counted` is the strategy whose helpers say
-    how many groups there are: of panes (merge), or of a window (last, for DISTINCT). Of a rolling table (grid) they are rows that come about in a part.
+    how many groups there are: of panes (merge), or of a window (last, for DISTINCT). Of a join they are the joined rows that
+    come about in a part: of a rolling table (grid), or of groups (cells), where each row of the helper stands for as many as
+    its column `weight` says. `stays` is in how many parts a joined row is shown on average, and `possible` are the ways to
+    choose from, where others are not possible.
     """
 
     table: str
@@ -101,7 +104,61 @@ class WindowShape:
     panes: int
     per_slide: int
     rolls: bool
-    counted: Literal["merge", "last", "grid"] = "merge"
+    counted: Literal["merge", "last", "grid", "cells"] = "merge"
+    weight: str | None = None
+    stays: float = 1.0
+    possible: tuple[Strategy, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PaneKey:
+    """`text` as it is compared, and as it is `written`: columns of rows stand at every second place, so that others can
+    be put there. `name` of the column of the panes."""
+
+    text: str
+    written: tuple[str, ...]
+    name: str
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.written[1::2])
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is, if it is nothing but one."""
+        return self.written[1] if len(self.written) == 3 and not self.written[0] + self.written[2] else None
+
+
+@dataclass(frozen=True, slots=True)
+class PaneCell:
+    """The same of what is aggregated. `counts`: it is never NULL."""
+
+    text: str
+    name: str
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PaneCondition:
+    """The same of a condition."""
+
+    text: str
+    written: tuple[str, ...]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.written[1::2])
+
+
+@dataclass(frozen=True, slots=True)
+class PaneShape:
+    """What panes of one table hold, so that others can be told to hold at least that. `seconds` are in a pane."""
+
+    table: str
+    seconds: int
+    keys: tuple[PaneKey, ...]
+    cells: tuple[PaneCell, ...]
+    where: tuple[PaneCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +175,7 @@ class Translation:
     """Views in the order in which they are computed; the last one is the view itself.
 
     A window that can be kept in several ways has `variants`, the chosen one among them, and a `shape`. `shared` are the
-    same ways with helpers that are made for several views to read. `types` are those of the view's columns that are
+    same ways with helpers that are made for several views to read, `panes` what the panes of merging hold. `types` are those of the view's columns that are
     known, by lower-case name.
     """
 
@@ -129,4 +186,5 @@ class Translation:
     variants: tuple[Variant, ...] = ()
     shared: tuple[Variant, ...] = ()
     shape: WindowShape | None = None
+    panes: PaneShape | None = None
     types: tuple[tuple[str, str], ...] = ()

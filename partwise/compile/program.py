@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from partwise.compile.model import Choice, Strategy, WindowShape
+from partwise.compile.model import Choice, PaneShape, Strategy, WindowShape
 from partwise.definitions.definitions import Check, Definition, Definitions, Dimension, Source, Statement, View
 from partwise.definitions.problems import Problem
 from partwise.definitions.yaml.places import Place
@@ -176,7 +176,7 @@ class CompiledView:
     `usual` is the choice that the query alone suggests (or its author asks for); plain SQL has none. A window has a
     `shape`, which is what choosing by counts has to know, and a `mark`, which says which query it is, however it is
     kept: a choice holds as long as that stays. `own` are the same ways with helpers that no other view reads, where
-    `alternatives` have helpers that can be shared. `columns` are the names of the result where they are known for sure,
+    `alternatives` have helpers that can be shared, and `panes` what those of merging hold. `columns` are the names of the result where they are known for sure,
     `types` those of their types that are, by lower-case name.
     """
 
@@ -189,6 +189,7 @@ class CompiledView:
     types: Mapping[str, str] = field(default_factory=dict)
     sampled: Sampled | None = None
     own: tuple[Alternative, ...] = ()
+    panes: PaneShape | None = None
 
     @property
     def name(self) -> str:
@@ -225,7 +226,8 @@ class Program:
     """Everything that a workspace runs. `views` are compiled, by name, in an order in which they can be computed.
 
     `choices` are those that differ from what a query alone suggests. `owning` are views that share no helpers, because
-    theirs were built before others could read them, or because those of others lack parts. `written` is what the authors wrote, with all
+    theirs were built before others could read them, or because those of others lack parts. `covered` are those that
+    read panes which hold more than they need, with how they do. `written` is what the authors wrote, with all
     problems: of a definition with errors there may be a compiled view for looking at, which is not `usable`.
     `kept` are ways with what was chosen to be kept of views; without `keeping` nothing is, whoever wants it.
     """
@@ -236,6 +238,7 @@ class Program:
     owning: frozenset[str] = frozenset()
     kept: Mapping[str, KeptWay] = field(default_factory=dict)
     keeping: bool = True
+    covered: Mapping[str, Alternative] = field(default_factory=dict)
 
     @property
     def tables(self) -> Mapping[str, Definition]:
@@ -258,11 +261,14 @@ class Program:
 
     def alternative(self, view: str) -> Alternative:
         """The way in which a compiled view runs."""
+        choice = self.choice(view)
+        if view in self.covered and view not in self.owning and choice is not None and choice.strategy == "merge":
+            way = self.covered[view]
+        else:
+            way = self.views[view].alternative(choice, view in self.owning)
         if not self.keeping:
-            return self.views[view].alternative(self.choice(view), view in self.owning).without_state()
-        if view in self.kept:
-            return self.kept[view].way
-        return self.views[view].alternative(self.choice(view), view in self.owning)
+            return way.without_state()
+        return self.kept[view].way if view in self.kept else way
 
     def own_way(self, view: str) -> Alternative:
         """The same, with helpers that no other view reads."""
@@ -272,6 +278,10 @@ class Program:
         """The same program in which these views, and no others, have helpers of their own that could be shared."""
         wanted = frozenset(view for view in views if view in self.views and self.views[view].own)
         return self if wanted == self.owning else replace(self, owning=wanted)
+
+    def with_covered(self, covered: Mapping[str, Alternative]) -> Program:
+        """The same program in which these views, and no others, read panes that hold more than they need."""
+        return replace(self, covered=dict(covered)) if covered or self.covered else self
 
     def choosing(self, choices: Mapping[str, Choice]) -> Program:
         """The same program with these choices, by view. What is not possible, or up to the author, stays as it is."""

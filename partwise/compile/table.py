@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from partwise.checks.mark import mark_of
+from partwise.compile.dimensions import meets_validity
 from partwise.compile.fingerprint import fingerprint
 from partwise.compile.program import Program, ProgramTable, Runnable
 from partwise.definitions.definitions import Dimension, Source, Statement
@@ -45,7 +46,16 @@ def to_table(definition: ProgramTable, all_tables: Mapping[str, ProgramTable], p
         optional=tuple(tables[name.lower()].name for name in definition.optional),
         rolling=definition.rolling,
         keyed=() if program is None else _keyed(definition, tables, program),
+        own_times=_own_times(definition, tables),
     )
+
+
+def _own_times(view: Runnable, tables: Mapping[str, ProgramTable]) -> bool:
+    """Whether rows of its own earlier parts meet rows of a dimension that were valid at their time."""
+    if not any(isinstance(table, Dimension) and table.valid_from is not None for table in tables.values()):
+        return False
+    own = (found for found in view.update.found.tables if found.table.lower() == view.name.lower())
+    return any(meets_validity(view.update.text, found.alias or found.table) for found in own)
 
 
 def _counts_everywhere(dimension: Dimension) -> bool:

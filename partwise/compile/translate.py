@@ -43,14 +43,22 @@ def translate(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     try:
         made = _made(view, query, with_part_columns(table), inputs)
     except TranslationError as error:
-        raise TranslationError(*error.problems, *problems) from None
+        found = map(_or_rolling, error.problems) if query.window and is_plain(view.query) else error.problems
+        raise TranslationError(*found, *problems) from None
     if problems:
         raise TranslationError(*problems)
     return made
 
 
+def _or_rolling(problem: SqlProblem) -> SqlProblem:
+    """What else the rows of a window can be."""
+    if problem.code != "not-grouped":
+        return problem
+    return replace(problem, hint=f"{problem.hint}; output: rolling shows the rows of a window as they are")
+
+
 def _several(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation | None:
-    """None for one window with GROUP BY."""
+    """None for one window with GROUP BY or aggregates."""
     if is_frequent(view.query):
         return translate_frequent(view, Derived(inputs, lambda _, table: with_part_columns(table)))
     if (tail := tail_of(view.query)) is not None:

@@ -107,6 +107,7 @@ def _with_answer(view: View, answer: Translation, tables: Mapping[str, Definitio
         own=ways if shared else (),
         usual=answer.choice,
         shape=answer.shape,
+        panes=answer.panes if shared else None,
         mark=_mark(ways, tables) if answer.shape is not None else "",
         types=dict(answer.types),
     )

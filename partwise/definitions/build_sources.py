@@ -15,7 +15,7 @@ from partwise.definitions.yaml.shape import Reporter, shown
 from partwise.definitions.yaml.text import YamlNode
 from partwise.object_store import is_remote, is_s3, wrong_url
 from partwise.spelling import did_you_mean
-from partwise.sql.types.declared import NUMBERS, SIMPLE, bad_type, base
+from partwise.sql.types.declared import NUMBERS, bad_type, base, type_hint
 from partwise.sql.types.names import MOST_DIGITS, decimal_of
 
 
@@ -152,6 +152,14 @@ def _implied(key: tuple[str, ...], max_removed: float | None, node: YamlNode, re
     return tuple(found)
 
 
+_TEMPLATE = re.compile(r"\$\{.*?\}|\{\{.*?\}\}|\{%.*?%\}")
+_NO_TEMPLATE = "write the path itself; settings that differ from site to site belong in partwise.yaml"
+
+
+def _is_template(text: str) -> str:
+    return f"{shown(text)} would be taken as it stands: there are no variables and no Jinja here"
+
+
 def _where_from(
     document: SourceDocument | DimensionDocument, node: YamlNode, report: Reporter, without: frozenset[str]
 ) -> Iterator[Problem]:
@@ -169,6 +177,8 @@ def _where_from(
         where = node.walk(("files", at))[1]
         if not pattern.strip():
             yield report(where, "wrong-value", "files is empty", "for example landing/measurements/*.csv")
+        elif template := _TEMPLATE.search(pattern):
+            yield report(where, "wrong-value", _is_template(template[0]), _NO_TEMPLATE)
         elif not re.search(r"\.(csv|json|jsonl|ndjson|parquet)(\.gz)?$|[*}\]]$|/$", pattern.strip(), re.IGNORECASE):
             hint = "name the files by their ending, for example landing/measurements/*.csv"
             yield report(where, "wrong-value", f"{shown(pattern)} is none of .csv, .json and .parquet", hint)
@@ -181,6 +191,8 @@ def _where_from(
         yield report(node.get("files") or head, "wrong-value", "files is empty", "for example landing/m/*.csv")
     if document.delta is not None and not document.delta.strip():
         yield report(node.get("delta") or head, "wrong-value", "delta is empty", "give the path of a Delta table")
+    elif document.delta is not None and (template := _TEMPLATE.search(document.delta)):
+        yield report(node.get("delta") or head, "wrong-value", _is_template(template[0]), _NO_TEMPLATE)
     elif document.delta is not None and (wrong := wrong_url(document.delta.strip(), tables=True)):
         yield report(node.get("delta") or head, "wrong-value", f"{shown(document.delta)} cannot be reached", wrong)
 
@@ -217,8 +229,7 @@ def _bad_type(kind: str) -> tuple[str, str]:
                 f"{shown(kind)} has more digits behind the point than in all",
                 "decimal(10,2): ten in all, two behind",
             )
-    hint = did_you_mean(kind, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>")
-    return f"{shown(kind)} is not a Spark type", hint
+    return f"{shown(kind)} is not a Spark type", type_hint(kind)
 
 
 def _time_column(

@@ -10,6 +10,7 @@ from partwise.definitions.across import across
 from partwise.definitions.build import Built
 from partwise.definitions.build_checks import check_columns
 from partwise.definitions.definitions import Definition, Dimension, Statement, View, inputs_of
+from partwise.definitions.foreign_sql import foreign, misplaced
 from partwise.definitions.lengths import misfit, same_time, shifted
 from partwise.definitions.names import STORED, reserved
 from partwise.definitions.problems import Problem, Severity, list_of
@@ -19,12 +20,13 @@ from partwise.definitions.yaml.shape import Reporter
 from partwise.definitions.yaml.text import YamlNode
 from partwise.parts.length import ALL_TIME
 from partwise.spelling import did_you_mean
-from partwise.sql.columns import Output, outputs, unknown
+from partwise.sql.columns import Output, outputs, uneven, unknown
 from partwise.sql.determinism import depends_on_order, not_repeatable
 from partwise.sql.parse import SqlProblem
 from partwise.sql.references import Analysis, FoundReference, FoundReferences, analyse
 from partwise.sql.tables import tables_read
-from partwise.sql.types.unstorable import bad_decimals, unstorable
+from partwise.sql.types.unstorable import unstorable
+from partwise.sql.types.written import bad_decimals, bad_types
 from partwise.tables import Cycle, Graph, Input, Table
 
 #: What Delta takes in no name of a column.
@@ -101,12 +103,16 @@ def _problems(entry: Document, view: View, catalog: KnownNames) -> Iterator[Prob
         yield from (tell.problem(p) for p in not_repeatable(analysis.tokens))
         yield from (tell.problem(p) for p in refused(statement.text, analysis.tokens))
         yield from (tell.problem(p) for p in bad_decimals(analysis.tokens))
+        yield from (tell.problem(p) for p in bad_types(statement.text, analysis.tokens))
         for found in statement.found.tables:
             yield from _table(found, view, key, catalog, tell, "part" not in entry.built.without)
         yield from _forward_range(statement, view, catalog, tell)
         if analysis.tree is not None:
             yield from (tell.problem(p) for p in unknown(analysis.tree, catalog.columns_of))
             yield from (tell.problem(p) for p in depends_on_order(analysis.tree))
+            yield from (tell.problem(p) for p in foreign(analysis.tree, analysis.tokens))
+            yield from (tell.problem(p) for p in misplaced(analysis.tree))
+            yield from (tell.problem(p) for p in uneven(analysis.tree, catalog.columns_of))
             yield from _result(outputs(analysis.tree, catalog.columns_of) or (), tell)
             yield from (tell.problem(p) for p in unstorable(analysis.tree, catalog.types_read(statement.found)))
     yield from _initialize(view, catalog, entry)
@@ -129,8 +135,10 @@ def _query(view: View, catalog: KnownNames) -> Iterator[Problem]:
     text = without_pattern(view.query.text)
     analysis = analyse(text)
     found = [*refused(text, analysis.tokens, SPELLINGS), *bad_decimals(analysis.tokens)]
+    found += bad_types(text, analysis.tokens)
     if analysis.tree is not None:
         found += unstorable(analysis.tree, catalog.types_read(analysis.found))
+        found += foreign(analysis.tree, analysis.tokens)
         found += bad_names(outputs(analysis.tree, catalog.columns_of) or ())
     for p in found:
         at = view.query.at(p.start)

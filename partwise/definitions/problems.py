@@ -67,6 +67,7 @@ CODES = {
 
 #: Codes of the translator of queries. Where it means the same as above, the code above is used.
 QUERY_CODES = {
+    "ambiguous-column": "A column without a table that two tables of a join have.",
     "bad-aggregate": "An aggregate over rows of several pattern variables.",
     "bad-condition": "A condition on variables that do not exist, or are not neighbours in the pattern.",
     "bad-expression": "An expression that cannot be understood.",

@@ -21,7 +21,13 @@ _NO_CALL = frozenset(["DOT", "ALIAS", "WITH", "VAR", "R_PAREN", "R_BRACKET", "ID
 #: Written like functions, but part of the language.
 _SYNTAX = frozenset(["cast", "try_cast", "extract", "position", "substring", "trim", "overlay", "timestampadd",
                      "timestampdiff", "dateadd", "datediff", "date_diff", "date_add", "within", "over", "filter",
-                     "table", "unnest", "values", "named_struct"])  # fmt: skip
+                     "table", "values", "named_struct"])  # fmt: skip
+#: Words that the parser knows for something else, and that people from elsewhere call.
+_KEYWORDS = frozenset(
+    ["list", "unnest", "datetime", "truncate", "json", "text", "number", "varchar", "integer", "object", "variant", "glob",
+     "insert", "format", "numeric", "real", "bool", "byte", "blob", "bytea", "clob", "row", "int64", "int8", "int4", "jsonb",
+     "timestamptz", "uint", "nvarchar", "next", "inet", "vector", "geometry", "geography"]
+)  # fmt: skip
 #: Partwise's own, which the translator reads.
 _OURS = frozenset(["frequent", "prev"])
 
@@ -89,7 +95,9 @@ def _unknown_functions(tokens: tuple[Token, ...], more: frozenset[str]) -> Itera
     known |= more
     for at in range(len(tokens) - 1):
         token, name = tokens[at], tokens[at].text.lower()
-        if token.token_type.name not in ("VAR", "IDENTIFIER") or tokens[at + 1].token_type.name != "L_PAREN":
+        if tokens[at + 1].token_type.name != "L_PAREN":
+            continue
+        if token.token_type.name not in ("VAR", "IDENTIFIER") and not (name in _KEYWORDS and _may_call(tokens, at)):
             continue
         before = tokens[at - 1].token_type.name if at else ""
         if before == "DOT" and at > 1:
@@ -104,6 +112,11 @@ def _unknown_functions(tokens: tuple[Token, ...], more: frozenset[str]) -> Itera
             _like(name, known),
             end=token.end + 1,
         )
+
+
+def _may_call(tokens: tuple[Token, ...], at: int) -> bool:
+    """Behind these stands the name of a type, and `INSERT INTO` is refused elsewhere."""
+    return bool(at) and tokens[at - 1].token_type.name not in ("DCOLON", "LT", "COLON", "VAR", "ALIAS")
 
 
 def _qualified(tokens: tuple[Token, ...], at: int) -> Iterator[SqlProblem]:

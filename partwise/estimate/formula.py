@@ -19,6 +19,14 @@ class TotalAt:
 
 
 @dataclass(frozen=True, slots=True)
+class SumAt:
+    """The sum with this number, of as many values as the other total counts: of none it is NULL."""
+
+    at: int
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     value: float
 
@@ -35,7 +43,7 @@ class SquareRoot:
     of: Formula
 
 
-Formula: TypeAlias = TotalAt | Number | Operation | SquareRoot
+Formula: TypeAlias = TotalAt | SumAt | Number | Operation | SquareRoot
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +66,8 @@ def variance(total: int, squares: int, count: int, sample: bool) -> Formula:
 
 
 def used(formula: Formula) -> frozenset[int]:
-    """Numbers of the totals in it."""
-    if isinstance(formula, TotalAt):
+    """Numbers of the totals that move it."""
+    if isinstance(formula, TotalAt | SumAt):
         return frozenset([formula.at])
     if isinstance(formula, Operation):
         return used(formula.left) | used(formula.right)
@@ -67,8 +75,8 @@ def used(formula: Formula) -> frozenset[int]:
 
 
 def evaluate(formula: Formula, totals: Sequence[float]) -> Valued | None:
-    """None where SQL has NULL: a division by zero, the root of a negative number."""
-    if isinstance(formula, TotalAt):
+    """None where a value cannot be estimated: a division by zero, the root of a negative number."""
+    if isinstance(formula, TotalAt | SumAt):
         return Valued(totals[formula.at], tuple(1.0 if at == formula.at else 0.0 for at in range(len(totals))))
     if isinstance(formula, Number):
         return Valued(formula.value, (0.0,) * len(totals))
@@ -85,6 +93,15 @@ def evaluate(formula: Formula, totals: Sequence[float]) -> Valued | None:
     if left is None or right is None:
         return None
     return _combined(formula.operator, left, right)
+
+
+def is_null(formula: Formula, totals: Sequence[float]) -> bool:
+    """Whether SQL has no value, by totals that are exact: something in it adds up no values, or divides by none."""
+    if isinstance(formula, SumAt):
+        return totals[formula.values] < 0.5
+    if isinstance(formula, Operation):
+        return is_null(formula.left, totals) or is_null(formula.right, totals) or evaluate(formula, totals) is None
+    return isinstance(formula, SquareRoot) and is_null(formula.of, totals)
 
 
 def _combined(operator: str, a: Valued, b: Valued) -> Valued | None:

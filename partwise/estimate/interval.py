@@ -51,6 +51,9 @@ class Totals:
     differing: int
     coupled: tuple[tuple[int, int], ...] = ()
 
+    def fresh(self, ratio: float) -> list[float]:
+        return [b + e + s / ratio for b, e, s in zip(self.base, self.exact, self.sampled, strict=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -75,7 +78,7 @@ class NoEstimate:
 
 def estimate(formula: Formula, totals: Totals, ratio: float, confidence: float = 0.95) -> Interval | NoEstimate:
     """The value of a formula over fresh totals. `ratio` is the share of keys in the sample, above 0 and at most 1."""
-    fresh = [b + e + s / ratio for b, e, s in zip(totals.base, totals.exact, totals.sampled, strict=True)]
+    fresh = totals.fresh(ratio)
     found = evaluate(formula, fresh)
     if found is None:
         return NoEstimate("undefined", totals.differing)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from partwise.compile.program import Sampled
-from partwise.estimate.formula import Formula, evaluate
+from partwise.estimate.formula import Formula, evaluate, is_null
 from partwise.estimate.interval import Interval, NoEstimate, Totals, estimate
 from partwise.fresh.adding.bounds import Sizes, largest, most_of
 from partwise.fresh.adding.extremes import keys_beyond
@@ -28,7 +28,8 @@ _ALONE = 0.5
 
 @dataclass(frozen=True)
 class Deciding:
-    """`within`: how wide an interval may be, as a share of its value. `ratio`: of keys that are used."""
+    """`within`: how wide an interval may be, as a share of its value. `ratio`: of keys that are used. `rows`: that are
+    published, if that is known."""
 
     question: FreshQuestion
     sampled: Sampled
@@ -37,6 +38,7 @@ class Deciding:
     confidence: float = 0.95
     within: float | None = None
     ratio: float | None = None
+    rows: int | None = None
 
     @property
     def share(self) -> float:
@@ -44,15 +46,16 @@ class Deciding:
 
     @property
     def why_not(self) -> WhyNot:
-        return WhyNot(self.question.view, self.sampled, self.states, self.length, self.share)
+        return WhyNot(self.question.view, self.sampled, self.states, self.length, self.share, self.rows)
 
     def answer(self, added: Added) -> FreshAnswer:
         rows = [self._row(group, sums, added) for group, sums in added.groups.items()]
-        for at, descending in reversed(self.question.order):
+        for at, descending, nulls_first in reversed(self.question.order):
             name = self.question.groups[at][0]
-            # NULL comes last, as in DuckDB.
-            rows.sort(key=lambda row: row.group[name] if row.group[name] is not None else 0, reverse=descending)
-            rows.sort(key=lambda row: row.group[name] is None)
+            known = [row for row in rows if row.group[name] is not None]
+            nulls = [row for row in rows if row.group[name] is None]
+            known.sort(key=lambda row: row.group[name], reverse=descending)
+            rows = nulls + known if nulls_first else known + nulls
         unseen = self._unseen(added.sizes) if self.question.groups else None
         return FreshAnswer(
             self.question.view, tuple(rows), self.states, self.confidence, self.share, added.keys, unseen
@@ -84,18 +87,18 @@ class Deciding:
     def _cell(
         self, name: str, formula: Formula, n: int, group: Mapping[str, Any], sums: Sums, sizes: Mapping[int, Sizes]
     ) -> FreshCell:
-        was = evaluate(formula, sums.published) if sums.published is not None else None
-        published = None if was is None else was.value
+        published = _known(formula, sums.published) if sums.published is not None else None
         if not sizes:
-            if was is None:
-                return FreshCell(published, method="exact")
-            return FreshCell(published, published, published, published, "exact", 0, 0.0)
-        corrected, method = self._estimate(formula, n, sums.correction, sizes), self._method(sizes)
+            return _exactly(published, published)
+        totals = self._totals(n, sums.correction, sizes)
+        corrected, method = estimate(formula, totals, self.share, self.confidence), self._method(sizes)
+        if self._knows_all(corrected, sizes) and is_null(formula, totals.fresh(self.share)):
+            return _exactly(published, None)
         if isinstance(corrected, NoEstimate):
             return self._refused(published, name, group, corrected, sizes)
         found = corrected
         if not found.exact and method != "sample":
-            alone = self._estimate(formula, n, sums.sample, sizes)
+            alone = estimate(formula, self._totals(n, sums.sample, sizes), self.share, self.confidence)
             if (
                 isinstance(alone, Interval)
                 and (alone.high - alone.value) ** 2 < _ALONE * (found.high - found.value) ** 2
@@ -117,12 +120,17 @@ class Deciding:
             group,
         )
 
-    def _estimate(self, formula: Formula, n: int, side: Side, sizes: Mapping[int, Sizes]) -> Interval | NoEstimate:
+    def _knows_all(self, found: Interval | NoEstimate, sizes: Mapping[int, Sizes]) -> bool:
+        if isinstance(found, Interval):
+            return found.exact
+        return self.share >= 1 or all(size.rows == 0 for size in sizes.values())
+
+    def _totals(self, n: int, side: Side, sizes: Mapping[int, Sizes]) -> Totals:
         nothing = (0.0,) * len(self.question.totals)
         bounds = [[largest(total, size) for size in sizes.values()] for total in self.question.totals]
         positive = all(size.positive >= set(size.columns) for size in sizes.values())
         count = range(len(nothing))
-        totals = Totals(
+        return Totals(
             side.base or nothing,
             side.exact or nothing,
             side.sampled or nothing,
@@ -131,7 +139,6 @@ class Deciding:
             side.differing[n] if side.differing else 0,
             self.question.coupled if positive else (),
         )
-        return estimate(formula, totals, self.share, self.confidence)
 
     # -- results that are no formulas
 
@@ -147,7 +154,7 @@ class Deciding:
     ) -> FreshCell:
         published, known = (found.get(group) for found in added.written[n])
         if self.share >= 1 or all(size.rows == 0 for size in sizes.values()):
-            return FreshCell(published, known, known, known, "exact", 0, 0.0)
+            return _exactly(published, known)
         if isinstance(result, ExtremeOf):
             return self._bound(name, result, n, group, names, published, sizes, added)
         found = added.quantiles[n].at(group, sum(size.rows for size in sizes.values()), self.confidence)
@@ -173,7 +180,7 @@ class Deciding:
             return self._refused(published, name, names, NoEstimate("few-keys"), sizes)
         most = max(most_of(result.row, size) for size in sizes.values())
         if found.number is not None and (found.number >= most if result.largest else found.number <= -most):
-            return FreshCell(published, found.value, found.value, found.value, "exact", 0, 0.0)
+            return _exactly(published, found.value)
         rows = keys_beyond(self.share, self.confidence) * sum(size.rows for size in sizes.values())
         beyond = math.ceil(rows) if math.isfinite(rows) else None
         return FreshCell(published, method="bound", bound=FreshBound(found.value, result.largest, beyond))
@@ -197,3 +204,12 @@ class Deciding:
         if not missing:
             return "correction"
         return "correction from stand-in" if all(self.states.stand_ins.get(p) for p in missing) else "sample"
+
+
+def _known(formula: Formula, totals: Sequence[float]) -> float | None:
+    found = None if is_null(formula, totals) else evaluate(formula, totals)
+    return None if found is None else found.value
+
+
+def _exactly(published: Any, value: Any) -> FreshCell:
+    return FreshCell(published, value, value, value, "exact", 0, 0.0)

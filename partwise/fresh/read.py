@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from partwise.compile.program import CompiledView, Program, Sampled
-from partwise.compile.sample.generate import basis
-from partwise.compile.sample.hashing import hash_of, threshold
-from partwise.fresh.adding.compared import Compared
-from partwise.fresh.adding.exactly import COMPUTED, NotAlike, among, compute
+from partwise.compile.sample.generate import REMOVE, NotSampled, basis, key_of
+from partwise.definitions.definitions import Sample
+from partwise.fresh.adding.compared import Compared, in_parts
+from partwise.fresh.adding.exactly import COMPUTED, NotAlike, among
 from partwise.fresh.adding.rows import ComparedRows, exact_rows
 from partwise.fresh.adding.totals import Adding, names_of
 from partwise.fresh.answer import FreshAnswer, FreshCell, FreshRow
@@ -20,12 +20,12 @@ from partwise.fresh.asked.question import FreshQuestion, ask, views_of
 from partwise.fresh.asked.refused import Refused
 from partwise.fresh.deciding import Deciding
 from partwise.fresh.few_keys import changed_keys, may_be_few
+from partwise.fresh.listed_keys import computed, rows_of_listed, spelled
 from partwise.fresh.look import Looked, Looking
 from partwise.fresh.states import PartStates, SampleBehind
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.as_of import readable
 from partwise.ledger.records.estimates import coverage
-from partwise.parts import Parts
 from partwise.storage.paths import table_path
 from partwise.storage.query import PinnedTable, connect
 
@@ -70,20 +70,18 @@ def fresh(
     assert rule is not None
     looked = look(Looking(view.name, sampled, rule, question, view.written.part), ledger, wanted)
     states, seq = looked.states, looked.seq
-    known = states.dirty and (question.keys is not None or may_be_few(sampled, states))
-    inputs = [_spelled(program, name) for name in basis(view).inputs] if known else []
+    known = states.dirty and (question.keys is not None or question.pinned or may_be_few(sampled, states))
+    inputs = [spelled(program, name) for name in basis(view).inputs] if known else []
     with registered(seq) as at, connected(ledger, warehouse, view.name, sampled, states, seq, inputs) as connection:
         deciding = Deciding(
-            question, sampled, states, view.written.part, wanted.confidence, wanted.within, wanted.ratio
-        )
+            question, sampled, states, view.written.part, wanted.confidence, wanted.within, wanted.ratio,
+            _published_rows(connection, view.name, states) if states.dirty else None,
+        )  # fmt: skip
         if not states.dirty:
             whole = f"SELECT * FROM {_quoted(view.name)}"
             found = exact_rows(connection, deciding, whole) if question.rows else exact(connection, deciding, whole)
-        elif question.keys is not None:
-            if unknown := _unknown(connection, question.keys, sampled, states):
-                _compute(connection, program, view, sampled, states, question.keys, unknown)
-            rows = _of_known_keys(connection, view.name, COMPUTED if unknown else sampled.sample, states)
-            found = exact_rows(connection, deciding, rows) if question.rows else exact(connection, deciding, rows)
+        elif (listed := rows_of_listed(connection, program, view, sampled, states, question)) is not None:
+            found = exact_rows(connection, deciding, listed) if question.rows else exact(connection, deciding, listed)
         elif (some := _few(connection, ledger, warehouse, program, view, sampled, states, seq)) is not None:
             rows = _with_few(connection, view.name, sampled, states, some)
             found = exact_rows(connection, deciding, rows) if question.rows else exact(connection, deciding, rows)
@@ -126,8 +124,19 @@ def sampled_view(program: Program, name: str) -> tuple[CompiledView, Sampled]:
         known = ", ".join(n for n, v in program.views.items() if v.sampled is not None) or "none"
         raise Refused("no-view", f"there is no view {name}", f"views with a sample: {known}")
     if view.sampled is None or view.name not in program.usable:
-        raise Refused("no-sample", f"{view.name} has no sample", 'add "sample: 5 %" to its definition')
+        raise Refused("no-sample", f"{view.name} has no sample", _how_to_sample(program, view))
     return view, view.sampled
+
+
+def _how_to_sample(program: Program, view: CompiledView) -> str:
+    from partwise.compile.relations import Relations
+
+    try:
+        key = key_of(view.name, Sample(0.05), Relations(program).of(basis(view)))
+    except NotSampled as why:
+        return f"{why}; {why.hint}" if why.hint != REMOVE else str(why)
+    would = " and ".join(column for column, _ in key)
+    return f'add "sample: {{ratio: 5 %}}" to its definition (the key would be: {would})'
 
 
 def connected(
@@ -160,66 +169,6 @@ def connected_to(
     return connect(" ".join(pins), pins)
 
 
-def _unknown(connection: DuckDBPyConnection, keys: tuple[str, ...], sampled: Sampled, states: PartStates) -> str | None:
-    """The first key that is not known: neither sampled, nor exact in every dirty part."""
-    limit = threshold(sampled.ratio)
-    for key in keys:
-        if hash_of([key]) <= limit or key in sampled.exact:
-            continue
-        exact: set[int] = set()
-        if sampled.keep:
-            text = (
-                f"SELECT part FROM {_quoted(sampled.sizes or '')} "
-                f"WHERE place <= {sampled.keep} AND CAST(key_0 AS VARCHAR) = ?"
-            )
-            exact = {int(row[0]) for row in connection.execute(text, [key]).fetchall()}
-        if states.dirty - Parts.single(*exact):
-            return key
-    return None
-
-
-def _compute(
-    connection: DuckDBPyConnection,
-    program: Program,
-    view: CompiledView,
-    sampled: Sampled,
-    states: PartStates,
-    keys: tuple[str, ...],
-    unknown: str,
-) -> None:
-    """These keys exactly, by the view's own query. Raises Refused where that is not possible for sure."""
-    import duckdb
-
-    try:
-        _computed(connection, program, view, sampled, states, keys)
-    except (NotAlike, duckdb.Error) as why:
-        name = sampled.key[0][0]
-        message = (
-            f"{name} = {unknown} is not in the sample, and its fresh rows cannot be computed here ({_first_line(why)})"
-        )
-        hint = f"add it to sample: {{exact: [{unknown}]}}, or refresh the view"
-        raise Refused("key-not-sampled", message, hint) from None
-
-
-def _computed(
-    connection: DuckDBPyConnection,
-    program: Program,
-    view: CompiledView,
-    sampled: Sampled,
-    states: PartStates,
-    keys: Sequence[str | None],
-) -> None:
-    """Raises NotAlike."""
-    graph = program.graph()
-    if forward := [name for name in graph.upstream([view.name]) if graph[name].forward]:
-        raise NotAlike(f"{forward[0]} has a version for each part")
-    if timed := [name for name in graph.upstream([view.name]) if graph[name].timed]:
-        raise NotAlike(f"rows of {timed[0]} are valid for a time")
-    compute(
-        connection, basis(view), sampled, view.name, states.dirty, keys, lambda name: _spelled(program, name.lower())
-    )
-
-
 def _few(
     connection: DuckDBPyConnection,
     ledger: Ledger,
@@ -236,7 +185,8 @@ def _few(
     try:
         keys = changed_keys(connection, ledger, warehouse, program, view, sampled, states, seq)
         if keys:
-            _computed(connection, program, view, sampled, states, sorted(keys, key=lambda k: (k is None, k)))
+            wanted = among(*sampled.key[0], sorted(keys, key=lambda k: (k is None, k)))
+            computed(connection, program, view, sampled, states, wanted)
     except (NotAlike, duckdb.Error):
         return None
     return keys
@@ -248,33 +198,18 @@ def _with_few(
     """Published rows, but of these keys those that were computed."""
     names = [str(row[0]) for row in connection.execute(f"DESCRIBE {_quoted(view)}").fetchall()]
     columns = ", ".join(map(_quoted, names))
-    there = f"SELECT {columns} FROM {_quoted(view)} WHERE {_among(states.clean | states.stale)}"
+    there = f"SELECT {columns} FROM {_quoted(view)} WHERE {in_parts(states.clean | states.stale)}"
     if not keys:
         return there
     ((key, kind),) = sampled.key
-    changed = f"{_among(states.stale)} AND {among(key, kind, list(keys))}"
-    return (
-        f"{there} AND NOT ({changed}) UNION ALL SELECT {columns} FROM {_quoted(COMPUTED)} WHERE {_among(states.stale)}"
-    )
+    changed = f"{in_parts(states.stale)} AND {among(key, kind, list(keys))}"
+    return f"{there} AND NOT ({changed}) UNION ALL SELECT {columns} FROM {_quoted(COMPUTED)} WHERE {in_parts(states.stale)}"
 
 
-def _first_line(why: Exception) -> str:
-    return str(why).partition("\n")[0]
-
-
-def _spelled(program: Program, name: str) -> str:
-    return next((known for known in program.usable if known.lower() == name), name)
-
-
-def _of_known_keys(connection: DuckDBPyConnection, view: str, fresh: str, states: PartStates) -> str:
-    """Rows of keys that are known in full: published ones of clean parts, fresh ones of the others."""
-    names = [str(row[0]) for row in connection.execute(f"DESCRIBE {_quoted(view)}").fetchall()]
-    columns = ", ".join(map(_quoted, names))
-    clean, dirty = (_among(parts) for parts in (states.clean, states.dirty))
-    return (
-        f"SELECT {columns} FROM {_quoted(view)} WHERE {clean} "
-        f"UNION ALL SELECT {columns} FROM {_quoted(fresh)} WHERE {dirty}"
-    )
+def _published_rows(connection: DuckDBPyConnection, view: str, states: PartStates) -> int:
+    there = in_parts(states.clean | states.stale)
+    row = connection.execute(f"SELECT COUNT(*) FROM {_quoted(view)} WHERE {there}").fetchone()
+    return int(row[0]) if row else 0
 
 
 def exact(connection: DuckDBPyConnection, deciding: Deciding, rows: str) -> FreshAnswer:
@@ -282,7 +217,7 @@ def exact(connection: DuckDBPyConnection, deciding: Deciding, rows: str) -> Fres
     found = _run(connection, question, rows)
     published = found
     if deciding.states.dirty:
-        there = _among(deciding.states.clean | deciding.states.stale)
+        there = in_parts(deciding.states.clean | deciding.states.stale)
         published = _run(connection, question, f"SELECT * FROM {_quoted(question.view)} WHERE {there}")
     names = [name for name, _ in question.results]
     made = []
@@ -298,15 +233,14 @@ def _run(connection: DuckDBPyConnection, question: FreshQuestion, rows: str) -> 
     """As DuckDB computes it: groups with their results."""
     groups = [text for _, text in question.groups]
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    order = [f"{groups[at]} {'DESC' if down else 'ASC'}" for at, down in question.order]
+    order = [
+        f"{groups[at]} {'DESC' if down else 'ASC'} NULLS {'FIRST' if nulls else 'LAST'}"
+        for at, down, nulls in question.order
+    ]
     sorted_ = f" ORDER BY {', '.join(order)}" if order else ""
     items = ", ".join([*groups, *question.written])
     text = f"SELECT {items} FROM ({rows}) AS {_quoted(question.alias)} WHERE {question.where}{by}{sorted_}"
     return {tuple(row[: len(groups)]): tuple(row[len(groups) :]) for row in connection.execute(text).fetchall()}
-
-
-def _among(parts: Parts) -> str:
-    return "(" + (" OR ".join(f"part BETWEEN {lo} AND {hi}" for lo, hi in parts.ranges) or "FALSE") + ")"
 
 
 def _quoted(name: str) -> str:

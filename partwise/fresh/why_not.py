@@ -22,10 +22,15 @@ class WhyNot:
     states: PartStates
     length: int
     ratio: float
+    rows: int | None = None
 
     def of(self, name: str, group: Mapping[str, Any], found: NoEstimate, parts: Parts) -> RefusedCell:
         keys = " and ".join(column for column, _ in self.sampled.key)
         refresh = f"refresh {self._dirty(parts)}"
+        if found.why == "few-keys" and self.rows is not None and self.rows * self.sampled.ratio < FEWEST:
+            held = f"a sample of {100 * self.sampled.ratio:.3g} % would hold {round(self.rows * self.sampled.ratio):,}"
+            message = f"{name}: {self.view} has {self.rows:,} {'row' if self.rows == 1 else 'rows'}: {held}"
+            return RefusedCell(name, group, "few-keys", f"{message}; it is cheap to refresh", refresh)
         if found.why == "few-keys":
             message = f"{name}: {found.differing} of the sampled keys changed it, and {FEWEST} are needed"
             return RefusedCell(name, group, "few-keys", message, f"{refresh}, or sample more keys")
@@ -33,7 +38,7 @@ class WhyNot:
             much = (
                 "any amount" if found.largest is None or not math.isfinite(found.largest) else f"{found.largest:,.6g}"
             )
-            message = f"{name}: one {keys} outside the sample may account for {much}, more than the sample can tell"
+            message = f"{name}: one {keys} outside the sample may hold {much}, more than the sample can tell"
             keep = (
                 f"raise outliers.keep (now {self.sampled.keep})" if self.sampled.keep else "add outliers: to its sample"
             )

@@ -79,6 +79,8 @@ def to_json(table: Table) -> str:
         fields["forward"] = True
     if table.timed:
         fields["timed"] = True
+    if table.own_times:
+        fields["own_times"] = True
     if table.also:
         fields["also"] = list(table.also)
     if table.keyed:

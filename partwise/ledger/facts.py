@@ -31,11 +31,15 @@ _TOGETHER = 500
 class LedgerFacts:
     """Implements `partwise.plan.model.Facts` on one reading transaction.
 
-    What is expected is read with the first thing that is requested: a statement costs more than its rows.
+    What is expected is read with the first thing that is requested: a statement costs more than its rows. `keep`: what is
+    due is read once, because nothing changes while many tables are looked at.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, keep: bool = False) -> None:
         self._reading = reading
+        self._keep = keep
+        self._due: dict[str, list[Due]] | None = None
+        self._failures: dict[str, dict[int, Failure]] | None = None
         self._windows: dict[str, dict[tuple[int, int], Parts]] = {}
         self._expected_windows: dict[Window, None] = {}
         self._settled: dict[str, Settled] = {}
@@ -49,7 +53,11 @@ class LedgerFacts:
         self._expected_windows.update((window, None) for window in windows)
 
     def due(self) -> Mapping[str, list[Due]]:
-        return all_due(self._reading)
+        if self._due is not None:
+            return self._due
+        found = all_due(self._reading)
+        self._due = found if self._keep else None
+        return found
 
     def existing(self, table: str, lo: int, hi: int) -> Parts:
         found = self._known(table, lo, hi)
@@ -112,9 +120,12 @@ class LedgerFacts:
         return self._refreshed
 
     def failures(self) -> Mapping[str, Mapping[int, Failure]]:
+        if self._failures is not None:
+            return self._failures
         found: dict[str, dict[int, Failure]] = {}
         for row in self._reading.on.execute(_FAILURES):
             found.setdefault(row.table, {})[row.part] = Failure(
                 row.kind, row.pin, row.attempts, row.retry_at, row.at, row.message
             )
+        self._failures = found if self._keep else None
         return found

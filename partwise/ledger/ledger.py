@@ -62,14 +62,16 @@ class Ledger:
         broken: Collection[str] = (),
         made_with: Settlements | None = None,
         record: Collection[Settlement] = (),
+        covers: Mapping[str, str] | None = None,
     ) -> definitions.Changes:
         """Take over definitions; does nothing, and takes no sequence, if the ledger has them already.
 
         `made_with` are the strategies that the definitions were made with: raises SettledMeanwhile if they are others
-        by now. `record` are those that become known with these definitions.
+        by now. `record` are those that become known with these definitions, `covers` the panes that views read from now on
+        because they hold what they need.
         """
         with self.database.reading() as r:
-            if not definitions.changes(r, graph, broken) and not record:
+            if not definitions.changes(r, graph, broken) and not record and not covers:
                 return definitions.Changes()
         with self._defining(now) as w:
             now_known = strategies.settlements(w, self._catalog.graph(w))
@@ -77,7 +79,9 @@ class Ledger:
                 raise strategies.SettledMeanwhile
             for item in record:
                 strategies.write(w, item)
-            return definitions.define(w, graph, self._catalog, broken)
+            found = definitions.define(w, graph, self._catalog, broken)
+            strategies.cover_views(w, covers or {}, self._catalog.graph(w))
+            return found
 
     def settle(
         self,
@@ -87,10 +91,17 @@ class Ledger:
         now: float,
         still: Callable[[Reading], bool] = lambda r: True,
         dead: Callable[[str], bool] = lambda holder: False,
+        covered: bool = True,
     ) -> bool:
-        """Settle how a window is kept, if `still` nothing speaks against it. Returns whether it was done; raises Busy."""
+        """Settle how a window is kept, if `still` nothing speaks against it. Returns whether it was done; raises Busy.
+
+        Unless it is `covered`, it reads no panes that hold more than it needs.
+        """
         with self._defining(now) as w:
-            return still(w) and strategies.settle(w, self._catalog, item, before, after, dead)
+            done = still(w) and strategies.settle(w, self._catalog, item, before, after, dead)
+            if done and not covered:
+                strategies.uncover(w, item.view)
+            return done
 
     def keep_states(
         self,
@@ -258,11 +269,14 @@ class Ledger:
                 self._fire(lease, now)
         found = {}
         with self.database.reading() as r:
-            facts = LedgerFacts(r)
-            for lease in leases.not_lost(r, held):
+            facts = LedgerFacts(r, keep=True)
+            sound, graph = tuple(leases.not_lost(r, held)), self._catalog.graph(r)
+            looks = look_around(graph, facts, now, {lease.table for lease in sound} & graph.tables.keys())
+            for lease in sound:
                 wanted = None if asked is None else asked.get(lease.table, Parts())
+                mark = fingerprints[lease.table]
                 try:
-                    one = pin(r, self._catalog, lease, now, wanted, fingerprints[lease.table], limit, facts=facts)
+                    one = pin(r, self._catalog, lease, now, wanted, mark, limit, facts=facts, looks=looks)
                 except DefinitionChanged:
                     continue
                 if one is not None:

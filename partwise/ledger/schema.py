@@ -470,6 +470,12 @@ state_review = _table(
     Column("at", Float, nullable=False),
 )
 
+
+#: Views that read panes which hold more than they need. A helper that others have as well is written down with all that
+#: makes it, so that it stays when they go.
+cover = _table("cover", _key("view"), Column("base", Text, nullable=False), Column("seq", BigInteger, nullable=False))
+
+
 #: When the refresh policy of a view fired last: what was due by then is released.
 refresh = _table(
     "refresh",

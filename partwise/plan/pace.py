@@ -7,6 +7,7 @@ knows yet how long that takes; the lots after it by the time that the parts befo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 #: Rows that the first lot reads: seconds for most queries.
@@ -18,6 +19,7 @@ FEW, PATIENCE = 10, 4
 @dataclass
 class Pace:
     seconds: float = 30.0
+    stopping: Callable[[], bool] = lambda: False  # somebody waits for the step to end
     _spent: float = 0.0
     _parts: int = 0
     _last: float | None = None  # seconds a part, in the last lot
@@ -31,7 +33,8 @@ class Pace:
     def over(self) -> bool:
         """Whether it is time to publish. A few heavy parts are worth waiting for longer: each step has its own cost."""
         few = self._parts < FEW
-        return self._parts > 0 and self._spent >= self.seconds * (PATIENCE if few else 1)
+        late = self.stopping() or self._spent >= self.seconds * (PATIENCE if few else 1)
+        return self._parts > 0 and late
 
     @property
     def left(self) -> float:

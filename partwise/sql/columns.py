@@ -6,6 +6,7 @@ a false error would stop a view that is right, while Spark finds what is missed 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,6 +39,12 @@ _FUNCTIONS = frozenset(
     ]
 )
 
+#: Functions that give rows, and names to their columns; some by the names of the parser's classes.
+_GENERATORS = frozenset(
+    ["explode", "explode_outer", "explodeouter", "posexplode", "posexplode_outer", "posexplodeouter", "inline",
+     "inline_outer", "inlineouter", "stack", "json_tuple", "variant_explode", "variant_explode_outer"]
+)  # fmt: skip
+
 #: name of a table, lower case -> its columns, None if they are not known
 Columns = Callable[[str], tuple[str, ...] | None]
 
@@ -65,6 +72,41 @@ def unknown(tree: exp.Expr, columns: Columns) -> tuple[SqlProblem, ...]:
     try:
         root = _scope(tree)
         return tuple(p for scope in root.traverse() for p in _unknown_in(scope, columns)) if root else ()
+    except Exception:
+        return ()
+
+
+def uneven(tree: exp.Expr, columns: Columns) -> tuple[SqlProblem, ...]:
+    """Branches of UNION and its like that do not have the same number of columns."""
+    from sqlglot import exp
+
+    found: list[SqlProblem] = []
+    try:
+        root = _scope(tree)
+        for scope in root.traverse() if root else ():
+            if isinstance(scope.expression, exp.SetOperation) and not scope.expression.args.get("by_name"):
+                sides = [_outputs(side, columns) for side in scope.set_operation_scopes]
+                counts = [len(side) for side in sides if side]
+                if len(counts) == 2 and counts[0] != counts[1]:
+                    last = sides[1] or ()
+                    message = (
+                        f"one side of {scope.expression.key.upper()} has {counts[0]} columns, the other {counts[1]}"
+                    )
+                    found.append(
+                        SqlProblem(
+                            last[0].start, "sql-syntax", message, "both sides need the same columns", last[-1].end
+                        )
+                    )
+    except Exception:  # sqlglot's scopes are a convenience; Spark has the last word
+        return ()
+    return tuple(found)
+
+
+def ambiguous(tree: exp.Expr, columns: Columns) -> tuple[SqlProblem, ...]:
+    """Columns without a table that two tables of a join have."""
+    try:
+        root = _scope(tree)
+        return tuple(p for scope in root.traverse() for p in _ambiguous_in(scope, columns)) if root else ()
     except Exception:
         return ()
 
@@ -105,15 +147,24 @@ def _output(item: exp.Expr) -> Output | None:
     from sqlglot import exp
 
     start, end = place(item)
+    while isinstance(item, exp.Paren):
+        item = item.this
     if isinstance(item, exp.Alias):
         return Output(item.alias, *place(item.args["alias"]))
     if isinstance(item, exp.Column):
         return Output(item.name, start, end)
-    if isinstance(item, exp.AggFunc | exp.Binary | exp.Case | exp.Coalesce | exp.Cast) and not isinstance(
-        item, exp.Dot
-    ):
+    if isinstance(item, exp.Dot) or _generates(item):
+        return None  # generators name several columns themselves
+    if isinstance(item, exp.Binary | exp.Unary | exp.Func | exp.Predicate | exp.Window | exp.Filter | exp.Subquery):
         return Output(None, start, end)
-    return None  # generators name several columns themselves
+    return None
+
+
+def _generates(item: exp.Expr) -> bool:
+    from sqlglot import exp
+
+    name = item.name.lower() if isinstance(item, exp.Anonymous) else type(item).__name__.lower().strip("_")
+    return name in _GENERATORS
 
 
 def _star(item: exp.Expr, scope: Scope, columns: Columns) -> tuple[str, ...] | None:
@@ -202,6 +253,30 @@ def _unknown_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
             )
 
 
+def _ambiguous_in(scope: Scope, columns: Columns) -> Iterator[SqlProblem]:
+    from sqlglot import exp
+
+    query = scope.expression
+    if not isinstance(query, exp.Select) or _extra_columns(scope):
+        return
+    joins = query.args.get("joins") or ()
+    if any(join.args.get("using") or join.method for join in joins):
+        return  # columns of both sides are one
+    unseen = {join.this.alias_or_name.lower() for join in joins if join.kind in ("SEMI", "ANTI")}
+    owners: dict[str, list[str]] = {}
+    for name, source in _read(scope):
+        for each in (_source_columns(source, columns) or ()) if name.lower() not in unseen else ():
+            owners.setdefault(each.lower(), []).append(name)
+    aliases = {item.alias.lower() for item in query.expressions if item.alias}
+    for column in scope.find_all(exp.Column):
+        found = owners.get(column.name.lower(), ())
+        if column.table or len(found) < 2 or column.name.lower() in aliases or _inside_lambda(column):
+            continue
+        start, end = place(column)
+        what = f"{column.name} is a column of {' and of '.join(found)}"
+        yield SqlProblem(start, "ambiguous-column", what, f"write {found[0]}.{column.name}", end=end)
+
+
 def _in_reach(scope: Scope, columns: Columns) -> dict[str, tuple[str, ...] | None]:
     """Tables by alias, those of enclosing queries included: a subquery may be correlated."""
     known: dict[str, tuple[str, ...] | None] = {}
@@ -238,3 +313,24 @@ def place(node: exp.Expr) -> tuple[int, int]:
     if not marks:
         return 0, 1
     return min(int(m["start"]) for m in marks), max(int(m["end"]) for m in marks) + 1
+
+
+#: What uses columns that it does not name.
+_UNNAMED = re.compile(r"\b(?:natural|pivot|unpivot|table|identifier)\b|\|>")
+#: What stands before a star that is no list of columns: COUNT(*), or something to multiply.
+_HARMLESS = re.compile(r"(?:\bcount\s*\(|[\w`)\]'\"](?<!\bselect)(?<!\bdistinct)(?<!\ball))\s*$")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def named_in(text: str, columns: Iterable[str]) -> list[str]:
+    """Columns that a query may use, by its text alone: rather too many than one too few."""
+    text = text.lower()
+    # What looks like a comment may stand in a string.
+    if _UNNAMED.search(text) or any(map(_lists_all, (text, _COMMENT.sub(" ", text)))):
+        return list(columns)
+    words = set(re.findall(r"\w+", text))
+    return [c for c in columns if (c.lower() in words if re.fullmatch(r"\w+", c) else "`" in c or c.lower() in text)]
+
+
+def _lists_all(text: str) -> bool:
+    return any(not _HARMLESS.search(text[:at]) for at, letter in enumerate(text) if letter == "*")

@@ -84,7 +84,7 @@ def depends_on_order(tree: exp.Expr) -> Iterator[SqlProblem]:
         if query is not None and not query.args.get("order"):
             yield _warning(limit, "LIMIT without ORDER BY takes other rows each time", "add ORDER BY with a unique key")
     for call in tree.find_all(exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.AnyValue):
-        if not isinstance(call.parent, exp.Window | exp.IgnoreNulls | exp.RespectNulls):
+        if not _in_ordered_window(call):
             name = call.sql_name().upper()
             hint = "MIN and MAX always give the same value"
             yield _warning(call, f"{name} depends on the order of the rows, which may differ each time", hint)
@@ -109,17 +109,27 @@ def _ordered(call: exp.Expr) -> bool:
     """Whether an order is given, or makes no difference to what is made of the list."""
     from sqlglot import exp
 
-    if call.find(exp.Order) is not None or isinstance(call.parent, exp.WithinGroup | exp.Window):
+    if call.find(exp.Order) is not None or isinstance(call.parent, exp.WithinGroup) or _in_ordered_window(call):
         return True
     if isinstance(call, exp.Mode) and call.args.get("deterministic") is not None:
         return True
     node: exp.Expr | None = call.parent
-    while isinstance(node, exp.Func | exp.Filter | exp.Paren | exp.Distinct):
+    while isinstance(node, exp.Func | exp.Filter | exp.Paren | exp.Distinct | exp.Window):
         name = str(node.this) if isinstance(node, exp.Anonymous) else getattr(node, "sql_name", lambda: "")()
         if name.lower() in _ORDERLESS:
             return True
         node = node.parent
     return False
+
+
+def _in_ordered_window(call: exp.Expr) -> bool:
+    """Whether OVER gives an order; a named window may."""
+    from sqlglot import exp
+
+    node = call.parent
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        node = node.parent
+    return isinstance(node, exp.Window) and (node.args.get("order") is not None or node.alias != "")
 
 
 #: Around a list these make its order count no more.

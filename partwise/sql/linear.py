@@ -60,6 +60,11 @@ def fold(text: str, start: int, index: str) -> Reference | SqlProblem:
         reader.finish()
         return Reference(lo, hi)
     except NotLinear as why:
+        if text.split()[:1] and text.split()[0].upper() in ("WINDOW", "ROWS"):
+            message = f"[{text.split()[0].upper()} ...] is translated, and update is plain SQL"
+            return SqlProblem(
+                start, "not-linear", message, "write the query under query: instead", end=start + len(text)
+            )
         return SqlProblem(why.start, "not-linear", str(why), _FORMS.replace("j", index), end=why.end)
 
 

@@ -168,6 +168,8 @@ def _reason(why: Exception, tokens: tuple[Token, ...]) -> tuple[str, str, int, i
     hint = ""
     if first.token_type.name in ("VAR", "IDENTIFIER") and first.text.upper() not in ("FROM", "SELECT", "WITH"):
         hint = f"a query starts with SELECT or WITH, not with '{first.text}'"
+    if at.text == "[" and any(a.text.upper() == "PATTERN" and b is at for a, b in pairwise(tokens)):
+        hint = "a PATTERN goes under query:, plain SQL under update:"
     return "sql-syntax", f"{what} near '{at.text}'", at.start, at.end, hint
 
 

@@ -55,6 +55,7 @@ TASKS = (
     "spark_jobs.step.run_step",
     "spark_jobs.together",
     "spark_jobs.ingest.api",
+    "spark_jobs.ingest.files.by_arrow",
     "pyspark.sql.connect.catalog",
     "pyspark.sql.connect.session",
     "grpc._channel",

@@ -15,6 +15,8 @@ from partwise.cli.open_workspace import definitions_of, ledger_of, table_of, wor
 from partwise.cli.stop import Stop
 from partwise.workspace import Workspace
 
+#: Seconds for which a command that is to stop waits for what it is at.
+GRACE = 5.0
 #: Seconds for which a driver in the background waits for the next command, where people type them.
 KEEP = 600.0
 
@@ -138,18 +140,33 @@ def names_of(engine: Engine, names: list[str] | None, *kinds: str) -> list[str] 
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM let running steps finish; the second one ends at once, which is as safe, only less kind."""
+    """Ctrl-C and SIGTERM let running steps publish what they have, if that takes a few seconds; then the command ends. The
+    second one ends it at once. Both are safe: what is not published is computed again by the next run."""
     stop = threading.Event()
+    timer: threading.Timer | None = None
+
+    def leave() -> None:
+        message = "stopped; what was published stays, and the next call goes on with the rest"
+        print(f"\npartwise: {message}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(130)
 
     def ask(number: int, frame: Any) -> None:
+        nonlocal timer
         if stop.is_set():
             os._exit(128 + number)
         stop.set()
-        print("stopping: running steps finish first; Ctrl-C again stops immediately", file=sys.stderr)
+        wait = f"stopping: running steps finish first, for at most {GRACE:g} seconds; Ctrl-C again stops immediately"
+        print(wait, file=sys.stderr, flush=True)
+        timer = threading.Timer(GRACE, leave)
+        timer.daemon = True
+        timer.start()
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
+        if timer is not None:
+            timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)

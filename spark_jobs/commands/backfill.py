@@ -115,11 +115,13 @@ def _asked(snapshot: Snapshot, definitions: Program, name: str, text: str, upstr
         if view.kind != "view":
             raise wrong_use(_not_a_view(graph, view, span))
         return ask(world, view.name, span, upstream)
-    except BadRange as why:
+    except BadRange:
+        if view.kind != "view":
+            why = BadRange(_not_a_view(graph, view, None))
         raise wrong_use(str(why)) from None
 
 
-def _not_a_view(graph: Graph, table: Table, span: Range) -> str:
+def _not_a_view(graph: Graph, table: Table, span: Range | None) -> str:
     """Sources and dimensions are loaded, not computed; what reads them can be recomputed."""
     said = (
         f"{table.name} is a {table.kind}: it is loaded, not computed. `partwise ingest {table.name}` loads what is new."
@@ -130,7 +132,7 @@ def _not_a_view(graph: Graph, table: Table, span: Range) -> str:
             continue
         fit = (
             "RANGE"
-            if table.kind == "dimension"
+            if table.kind == "dimension" or span is None
             else range_text(fed(view, -FOREVER, table.name, Parts.of(span)).ranges[0], view.length)
         )
         return f"{said} What is computed from it: `partwise backfill {reader} {fit}`."

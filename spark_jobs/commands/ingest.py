@@ -43,7 +43,7 @@ def command(
 
         names, wrong = names_of(engine, sources, "source", "dimension"), bool(errors_of(engine.definitions))
         live, found = Live(lambda: engine.definitions.graph()), []
-        engine.loading = live.load
+        engine.loading, engine.loading_since = live.load, live.loading_since
         for item in each(engine, where, names, stop=stop.is_set, patience=PATIENCE):
             live.clear()
             found.append(item)

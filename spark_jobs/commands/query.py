@@ -140,9 +140,20 @@ def _answer(
             try:
                 found = _with_duckdb(sql, tables) if engine is EngineName.duckdb else _with_spark(where, sql, tables)
             except Stop as why:
+                if not absent:
+                    raise
                 then = "at that time" if text else "yet"
-                raise Stop(f"{why}\nWithout any part {then}: {', '.join(absent)}" if absent else str(why)) from None
+                said = f"Without any part {then}: {', '.join(absent)}. `partwise plan` shows what is waited for."
+                # The engine was told of no such table: what it says about that helps nobody.
+                raise Stop(said if _not_there(str(why), absent) else f"{why}\n{said}") from None
     return found, at, notes
+
+
+def _not_there(said: str, names: Collection[str]) -> bool:
+    """Whether this is all that is wrong: one of these tables was not found."""
+    first = said.partition("\n")[0].lower()
+    words = ("does not exist", "table_or_view_not_found")
+    return any(word in first for word in words) and any(name.lower() in first for name in names)
 
 
 def _tables(

@@ -135,7 +135,8 @@ def _once(
 
         engine = make_engine(ledger, definitions, where, session, alone=quiet)
         live = Live(lambda: engine.definitions.graph())
-        engine.progress, engine.loading = live.draw, live.load
+        engine.progress, engine.working = live.draw, live.working
+        engine.loading, engine.loading_since = live.load, live.loading_since
         if accept is not None:
             _accept(engine, *accept, json)
         steps = given_up = refused = 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from partwise.definitions import Definition, Dimension, Source
+from partwise.ledger.heartbeat import heartbeat
 from partwise.ledger.records import files as ledger_files
 from partwise.ledger.records.files import Delivery, Quarantined
 from partwise.ledger.write.leases import Busy
@@ -32,6 +34,7 @@ from spark_jobs.ingest.news import has_news
 from spark_jobs.ingest.publish import TableChange, publish
 from spark_jobs.ingest.remove import removal
 from spark_jobs.ingest.result import Ingested
+from spark_jobs.progress import EVERY
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure, patiently, sentence_of
 
 #: What one source cannot be loaded for; others can.
@@ -67,9 +70,8 @@ def each(
     """The same, one after the other, until somebody wants to stop. `patience`: seconds to wait for another writer."""
     usable = engine.definitions.usable
     wanted = list(usable) if names is None else [_spelled(usable, name) for name in names]
-    forward = engine.definitions.graph().forward
     # What comes in together with a new version of a forward dimension comes after it.
-    for name in sorted(wanted, key=lambda name: name not in forward):
+    for name in sorted(wanted, key=lambda name: not isinstance(usable[name], Dimension)):
         if stop():
             return
         table = usable[name]
@@ -78,11 +80,26 @@ def each(
                 yield Ingested(name)
                 continue
             try:
-                yield patiently(partial(take_in, engine, workspace, name, settle, patience, stop))
+                with _telling(engine, name):
+                    done = patiently(partial(take_in, engine, workspace, name, settle, patience, stop))
+                yield done
             except Exception as why:
                 if not is_infrastructure(why):
                     raise
                 yield Ingested(name, refused=[("", sentence_of(why))])
+
+
+@contextmanager
+def _telling(engine: Engine, name: str) -> Iterator[None]:
+    """A large file, or a Delta table of others, may take minutes: whoever waits is told that it goes on."""
+    since = time.time()
+
+    def tell() -> bool:
+        engine.loading_since(name, since)
+        return True
+
+    with heartbeat(EVERY, tell):
+        yield
 
 
 def take_in(

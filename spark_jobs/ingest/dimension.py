@@ -23,8 +23,8 @@ from spark_jobs.checks.source import HeldBack, checked_dimension, tell
 from spark_jobs.ingest.difference import RowChange, look_up, row_change
 from spark_jobs.ingest.files import rows as r
 from spark_jobs.ingest.files.links import linked
-from spark_jobs.ingest.job import Job
-from spark_jobs.ingest.load import find_new, hold_files, let_go, stage_all, unchanged
+from spark_jobs.ingest.job import Job, contents_of
+from spark_jobs.ingest.load import Seen, find_new, hold_files, let_go, read_quickly, stage_all, unchanged
 from spark_jobs.ingest.publish import record
 from spark_jobs.ingest.result import Ingested
 from spark_jobs.ingest.validity import changed_times
@@ -44,10 +44,15 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
         let_go(work, taking.let_go, Parts.single(DIMENSION_PART))
         return Ingested(work.name, refused=taking.refused)
     number, found, _ = chosen[0]
-    with linked(work.workspace, work.name, work.batch, chosen, work.sees_disk) as links:
-        files, seen = stage_all(work, links, {number: found}, Bounds())
-        work.engine.passed("staged")
-        unchanged([found])
+    read_here, content = read_quickly(work, chosen[:1], Bounds(), DIMENSION_PART), None
+    if read_here is not None:
+        files, seen = work.stage_rows(read_here.rows, read_here.digests), Seen(rows=read_here.rows.num_rows)
+        content = contents_of(read_here.digests).get(DIMENSION_PART, EMPTY)
+    else:
+        with linked(work.workspace, work.name, work.batch, chosen, work.sees_disk) as links:
+            files, seen = stage_all(work, links, {number: found}, Bounds())
+    work.engine.passed("staged")
+    unchanged([found])
     taken = TakenFile(number, found.name, found.look.size, found.look.mtime, found.hash)
     delivery = Delivery(
         files=(taken,),
@@ -56,7 +61,7 @@ def load_dimension(work: Job, settle: float, failed: dict[str, str]) -> Ingested
         last_file=taking.last_file,
     )
     try:
-        done = replace_content(work, files, delivery, f"content of {found.name}")
+        done = replace_content(work, files, delivery, f"content of {found.name}", content)
     except HeldBack as why:
         raise hold_files(work, replace(taking, files=chosen), files, (), why) from why
     let_go(work, [*work.state.held], Parts.single(DIMENSION_PART))
@@ -82,11 +87,14 @@ class Replaced(NamedTuple):
     row_change: RowChange = RowChange()
 
 
-def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reason: str) -> Replaced:
-    """The staged files become the whole content, unless they hold what is there already. Raises HeldBack."""
+def replace_content(
+    work: Job, files: tuple[File, ...], delivery: Delivery, reason: str, content: Content | None = None
+) -> Replaced:
+    """The staged files become the whole content, unless they hold what is there already. `content`: theirs, if it is
+    known. Raises HeldBack."""
     dimension = work.table
     assert isinstance(dimension, Dimension)
-    content = _content(work, files)
+    content = content or _content(work, files)
     before = work.contents([DIMENSION_PART])
     same = bool(before) and before[DIMENSION_PART].digest == content.digest
     names = {f.id: f.name for f in delivery.files}
@@ -111,11 +119,13 @@ def replace_content(work: Job, files: tuple[File, ...], delivery: Delivery, reas
     elif before:
         entry = replace(entry, met=look_up(work.engine, work.name, work.handle, files))
         work.engine.passed("looked up")
-    spark = work.engine.spark
-    new = read.staged(spark, work.handle, files) if files else None
-    rows = row_change(new, read.parts(spark, work.handle)) if before else RowChange(added=content.rows)
-    if before and dimension.valid_from is not None:
-        entry = replace(entry, times=changed_times(dimension, new, read.parts(spark, work.handle)))
+    rows = RowChange(added=content.rows)
+    if before:
+        spark = work.engine.spark
+        new, old = read.staged(spark, work.handle, files) if files else None, read.parts(spark, work.handle)
+        rows = row_change(new, old)
+        if dimension.valid_from is not None:
+            entry = replace(entry, times=changed_times(dimension, new, old))
     record(work, entry, files, work.handle.files)
     return Replaced(Parts.single(DIMENSION_PART), content.rows, warned, rows)
 

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 from sqlalchemy import select
@@ -74,9 +75,13 @@ class Job:
     def collect(self, rows: DataFrame) -> tuple[tuple[storage.File, ...], dict[int, str]]:
         """The same for few rows, in one job with their digests by part."""
         found = small.collect(rows, self.handle.schema, NO_CONTENT)
+        return self.stage_rows(found.rows, found.digests), found.digests
+
+    def stage_rows(self, rows: Any, digests: dict[int, str]) -> tuple[storage.File, ...]:
+        """The same for an Arrow table with the columns of the table, sorted by part."""
         name = uuid.uuid4().hex[:16]
         self.staged.append(name)
-        return small.stage(found, self.handle, name), found.digests
+        return small.stage(small.Collected(rows, digests), self.handle, name)
 
     def digests(self, files: Iterable[storage.File], schema: str | None = None) -> dict[int, str]:
         chosen = list(files)

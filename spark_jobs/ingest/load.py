@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -36,6 +38,11 @@ from spark_jobs.retry import SPARK_ERRORS
 from spark_jobs.step import read
 from spark_jobs.step.read import union
 from spark_jobs.step.stage import ROWS_PER_FILE
+
+if TYPE_CHECKING:
+    from spark_jobs.ingest.files.by_arrow import ReadRows
+
+log = logging.getLogger("partwise.ingest")
 
 #: Bytes of text that a row takes, roughly: it decides only how many files are written.
 _BYTES_PER_ROW = 40
@@ -119,11 +126,12 @@ def load_files(work: Job, settle: float, failed: Sequence[tuple[str, str]], lots
         taking.cut(lots)
     state, ids = work.state, {number: found for number, found, _ in taking.files}
     work.engine.loading(work.name, lots.loaded, lots.loaded + len(ids) + taking.left)
-    with linked(work.workspace, work.name, work.batch, taking.files, work.sees_disk) as links:
-        limits = lots.limits or limits_of(work, source, links, ids)
-        placed = place(work, links, ids, limits)
-        work.engine.passed("staged")
-        unchanged(ids.values())
+    if (placed := place_quickly(work, taking, lots.limits)) is None:
+        with linked(work.workspace, work.name, work.batch, taking.files, work.sees_disk) as links:
+            limits = lots.limits or limits_of(work, source, links, ids)
+            placed = place(work, links, ids, limits)
+    work.engine.passed("staged")
+    unchanged(ids.values())
     gone = [state.files[f.name] for f in ids.values() if f.name in state.files]
     old = removal(work, [f for f in gone if f.state == "loaded"])
     try:
@@ -314,6 +322,36 @@ def find_new(
         if isinstance(table, Source) and by_content.setdefault(found.hash, name) != name and layout.has_rows:
             taking.copies.append((name, by_content[found.hash]))
     return taking
+
+
+def place_quickly(work: Job, taking: Taking, limits: Bounds | None) -> PlacedRows | None:
+    """The same without Spark, for small files that leave nothing to decide; None: Spark reads them."""
+    source, state = work.table, work.state
+    assert isinstance(source, Source)
+    if state.lost:
+        return None
+    late = source.late
+    limits = limits or bounds(None, work.engine.now(), late.accept, late.future, state.floor)
+    if (found := read_quickly(work, taking.files, limits)) is None:
+        return None
+    files = work.stage_rows(found.rows, found.digests)
+    work.engine.passed("digested")
+    return PlacedRows(files, found.digests, found.rows.num_rows, 0, found.newest)
+
+
+def read_quickly(
+    work: Job, files: Sequence[tuple[int, FoundFile, Layout]], limits: Bounds, part: int | None = None
+) -> ReadRows | None:
+    """The rows of files that Arrow reads as Spark does, with their digests."""
+    if not work.engine.small_rows or _size(found for _, found, _ in files) > _SMALL:
+        return None
+    from spark_jobs.ingest.files import by_arrow
+
+    try:
+        return by_arrow.read(files, shape_of(work.table), work.handle.schema, limits, work.state.intake.watermark, part)
+    except by_arrow.SparkDecides as why:
+        log.debug("%s: Spark reads the files: %s", work.name, why)
+        return None
 
 
 def place(work: Job, links: LinkedFiles, ids: dict[int, FoundFile], limits: Bounds) -> PlacedRows:

@@ -25,6 +25,7 @@ from partwise.ledger.records.repairs import MeasuredRepair, outcomes
 from partwise.ledger.schema import part
 from partwise.parts import FOREVER, Parts, Range
 from partwise.relation.restriction import Restriction, restriction, to_columns
+from partwise.sql.columns import named_in
 from partwise.sql.references import FoundReference
 from partwise.sql.types.names import INTEGERS, normal
 from partwise.storage import File, Handle, StorageError
@@ -34,7 +35,7 @@ from spark_jobs.step import read
 from spark_jobs.step.by_merging import Merging
 from spark_jobs.step.changed_rows import Changed, changed
 from spark_jobs.step.compute import Computing
-from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys
+from spark_jobs.step.keys import MOST, AnyOf, TouchedKeys, distinct_values, rows_with
 
 log = logging.getLogger("partwise.step")
 
@@ -65,6 +66,18 @@ class Touching:
         if self.figures.result <= rows and self.figures.changed <= rows:
             return True
         return self.unique and self.keys.count * self.parts.count <= rows
+
+    def few(self, occurrence: int, handle: Handle, wanted: Parts | None, text: str) -> DataFrame | None:
+        """What a reference of the query `text` has to read, if that are a few rows that are found without Spark."""
+        by = self.plan.filters.get(occurrence)
+        if by is None:
+            return None
+        listed = handle.files if wanted is None else handle.files_of(wanted)
+        files = [file for file in listed if self.may_matter(occurrence, file)]
+        named = {schemas.PART, *named_in(text, handle.columns)}
+        return rows_with(
+            self.keys.spark, handle, files, wanted, self.keys, by, [c for c in handle.columns if c in named]
+        )
 
     def filtered(self, occurrence: int, rows: DataFrame) -> DataFrame:
         """What a reference has to read."""
@@ -99,6 +112,19 @@ class Repairs:
         # INITIALIZE is another query, and whether it made a part cannot be seen from the part.
         never = view.initialize is not None or table.self_references or table.rolling
         return not self.failed and bool(self.computing.pin.past) and self._wanted != "recompute" and not never
+
+    @cached_property
+    def repairable(self) -> Parts:
+        """Due parts that may be repaired from what they hold; new parts that are due with them are computed for themselves,
+        or these would be computed again as well."""
+        parts = Parts.of(*(span for past in self.computing.pin.past for span in past.parts.ranges))
+        return parts if parts and self.are_possible and not self._recomputed_by_default(parts) else Parts()
+
+    def _recomputed_by_default(self, parts: Parts) -> bool:
+        """Whether `auto` computes parts again before it looks at the query, which takes time as well."""
+        rows = self._rows(parts)
+        read = sum(rows.values()) + self._spread(parts, rows)
+        return self._wanted == "auto" and (is_small(read, self._result(parts)) or REPAIR in self.computing.careful)
 
     @property
     def _wanted(self) -> str:
@@ -186,11 +212,7 @@ class Repairs:
         pasts = [replace(past, parts=past.parts & Parts.single(*parts)) for past in pin.past]
         if sum(past.parts.count for past in pasts) < len(parts):
             return None
-        rows = self._rows(Parts.single(*parts))
-        read = sum(rows.values()) + self._spread(Parts.single(*parts), rows)
-        if wanted == "auto" and is_small(read, self._result(parts)):
-            return None  # before the query is looked at, which takes time as well
-        if wanted == "auto" and REPAIR in self.computing.careful:
+        if self._recomputed_by_default(Parts.single(*parts)):
             return None
         try:
             return self._touching(Parts.single(*parts), [past for past in pasts if past.parts], wanted)
@@ -381,11 +403,16 @@ class Repairs:
         for n, sql in touched.taken.items():
             wanted = [f"CAST({e} AS {t}) AS k{i}" for i, (e, t) in enumerate(zip(sql, types, strict=True))]
             for change in moved.get(n, ()):
-                values = change.values(spark)
-                rows = change.rows(spark) if values is None else values
-                rows = rows.selectExpr(*wanted)
-                rows = rows.distinct().limit(MOST + 1) if values is None else rows
-                found |= dict.fromkeys(tuple(row) for row in rows.collect())
+                few = change.few()
+                values = None if few is None else distinct_values(few, sql)
+                if values is None:
+                    # Of values in memory it needs no job.
+                    rows = change.rows(spark) if few is None else spark.createDataFrame(few)
+                    rows = rows.selectExpr(*wanted)
+                    values = [
+                        tuple(row) for row in (rows.distinct().limit(MOST + 1) if few is None else rows).collect()
+                    ]
+                found |= dict.fromkeys(values)
         return TouchedKeys(touched.columns, types, tuple(found)[: MOST + 1])
 
 

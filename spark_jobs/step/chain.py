@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -82,7 +83,7 @@ def follow(computing: Computing, walk: Walk, first: int, until: float, most: int
         computing.engine.passed("digested")
         progress.came(1)
         full = chain.is_full(computing.engine.small_rows) or len(chain.contents) >= most
-        if full or time.monotonic() >= until:
+        if full or time.monotonic() >= until or computing.engine.stopping():
             return chain
         following = next(walk, None)
         if following is None:
@@ -106,9 +107,8 @@ def patch_along(
     published = _Published(computing, touching)
     contents: dict[int, Content] = {}
     changed: dict[int, Collected] = {}
-    computing.filtered, computing.may_matter = touching.filtered, touching.may_matter
-    try:
-        walk = pin.walk()
+    walk = pin.walk()
+    with computing.restricted(touching):
         for j in walk:
             if j not in touching.parts:
                 break  # it was never built, or is due for another reason: the next step goes on with it
@@ -126,9 +126,6 @@ def patch_along(
                 return None
             engine.passed("digested")
             progress.came(1)
-    finally:
-        computing.filtered = computing.may_matter = None
-        computing.forget()
     if not changed:
         return None, contents
     patch = _patch(computing, touching, name, contents, changed)
@@ -172,6 +169,6 @@ def _patch(
     collected = Collected(pa.concat_tables([found.rows for found in changed.values()]), digests)
     files = small.stage(collected, handle, name)
     engine.passed("staged")
-    staged = read.staged(engine.spark, handle, files)
     touching, mine = replace(touching, parts=parts), {j: contents[j] for j in changed}
+    staged = partial(read.staged, engine.spark, handle, files)
     return Patch(touching, files, gone.touched, gone.count, mine, staged, local=True)

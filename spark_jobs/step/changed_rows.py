@@ -8,6 +8,7 @@ have most rows in common.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -46,12 +47,9 @@ class Changed:
             return old
         return new.exceptAll(old).unionAll(old.exceptAll(new))
 
-    def values(self, spark: SparkSession) -> DataFrame | None:
-        """The same as values in memory, where rows only came, and few; what is selected from them needs no job."""
-        if self.removed:
-            return None
-        found = keys.values_of(spark, self.handle, self.added, self.parts)
-        return None if found is None else found.drop("_file")
+    def few(self) -> Any | None:
+        """The same in memory, as Arrow, where rows only came, and few."""
+        return None if self.removed else keys.few_of(self.handle, self.added, self.parts)
 
     def more(self, spark: SparkSession) -> DataFrame:
         """Rows that the newer version has more often."""

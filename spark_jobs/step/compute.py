@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 
@@ -37,6 +38,8 @@ from spark_jobs.step.stage import with_part
 PART_COLUMNS = (schemas.PART, schemas.PART_TIMESTAMP)
 HIDDEN = (*PART_COLUMNS, "_file")
 _names = count()
+#: What queries were found to give, by all that it follows from: to look through a query takes Spark its time.
+_schemas: dict[tuple[object, ...], str] = {}
 #: A line of the query as it ran, perhaps cut, and below it the marks under what failed.
 _CONTEXT = re.compile(r"== SQL \(line \d+, position \d+\) ==\n([^\n]+)\n( *)(\^+)")
 _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
@@ -44,6 +47,16 @@ _WHERE = re.compile(r"[Ll]ine (\d+),? pos(?:ition)? (\d+)")
 
 class QueryFailed(Exception):
     """A view's query cannot be run; the message names the place in its YAML file."""
+
+
+class Restricting(Protocol):
+    """What a repair needs of each reference, by its number in the text."""
+
+    def filtered(self, occurrence: int, rows: DataFrame) -> DataFrame: ...
+
+    def may_matter(self, occurrence: int, file: File) -> bool: ...
+
+    def few(self, occurrence: int, handle: Handle, wanted: Parts | None, text: str) -> DataFrame | None: ...
 
 
 @dataclass
@@ -66,6 +79,8 @@ class Computing:
     filtered: Callable[[int, DataFrame], DataFrame] | None = None
     #: Whether a file may hold what that reference has to read.
     may_matter: Callable[[int, File], bool] | None = None
+    #: The same as values in memory, if they are few and can be found without Spark.
+    few: Callable[[int, Handle, Parts | None, str], DataFrame | None] | None = None
     #: The reference whose changed rows alone are read, while a change is merged.
     changing: int | None = None
     #: Parts that were computed from kept outputs.
@@ -95,6 +110,8 @@ class Computing:
     def first_schema(self) -> str:
         """The schema of the table by this query: INITIALIZE gives it, if there is one. Raises QueryFailed, BadSchema."""
         j = self.pin.start if self.view.initialize else self.pin.due.first
+        if (asked := self._asks()) in _schemas:
+            return _schemas[asked]
         keeps, self._keeps = self._keeps, False
         found = self.result(j)
         self._keeps = keeps
@@ -102,7 +119,15 @@ class Computing:
             self._asked = (j, found)  # nothing that the step does changes it: it need not be analysed twice
         parts = [] if self.rolling else schemas.part_fields()
         fields = [*parts, *json.loads(found.schema.json())["fields"]]
-        return schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+        _schemas[asked] = schemas.normal(json.dumps({"type": "struct", "fields": fields}))
+        return _schemas[asked]
+
+    def _asks(self) -> tuple[object, ...]:
+        """What the schema follows from."""
+        view, inputs = self.view, {name: self.handle(name) for name in self.pin.inputs}
+        handles = {**inputs, self.pin.table.name: self.own}
+        stored = tuple((name, None if handle is None else handle.schema) for name, handle in handles.items())
+        return hash(self.engine.spark), view.initialize and view.initialize.text, view.update.text, self.rolling, stored
 
     def result(self, j: int) -> DataFrame:
         """The result of part j without part columns, not yet computed. Raises QueryFailed."""
@@ -262,6 +287,11 @@ class Computing:
         view = self.view
         return view.initialize if j == self.pin.start and view.initialize is not None else view.update
 
+    def names_of(self, j: int) -> tuple[str, ...]:
+        """Temporary views with what each reference of part j means, in the order of the text."""
+        found = self.view.update.found
+        return tuple(self._name(each, j, False, found, range(len(found.tables))) for each in found.tables)
+
     def _name(
         self, found: FoundReference, j: int, named: bool, among: FoundReferences, numbers: Sequence[int | None]
     ) -> str:
@@ -319,8 +349,22 @@ class Computing:
                 raise QueryFailed(str(why)) from why
         if self.filtered is None:
             return read.parts(self.engine.spark, handle, wanted)
+        if self.few is not None:
+            text = f"{self.view.update.text} {self.view.single_pass or ''}"
+            if (few := self.few(occurrence, handle, wanted, text)) is not None:
+                return few
         may = (lambda file: True) if self.may_matter is None else partial(self.may_matter, occurrence)
         return self.filtered(occurrence, read.parts(self.engine.spark, handle, wanted, may))
+
+    @contextmanager
+    def restricted(self, touching: Restricting) -> Iterator[None]:
+        """References read only what a repair needs; parts of the view itself that it computes may be in memory."""
+        self.filtered, self.may_matter, self.few = touching.filtered, touching.may_matter, touching.few
+        try:
+            yield
+        finally:
+            self.filtered = self.may_matter = self.few = None
+            self.forget()
 
     def remember(self, j: int, rows: Any) -> None:
         """Part j of the view itself as Arrow, for the parts that read it, until its file is written."""

@@ -7,10 +7,11 @@ memory of the driver, go through Spark.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from deltalake import Schema
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from partwise import storage
 from partwise.object_store import is_remote
@@ -53,7 +55,7 @@ class TouchedKeys:
 
     def may_be_in(self, file: File, by: Sequence[tuple[str, str]]) -> bool:
         """Whether a file may have a row with one of the values, by the log. `by`: columns, and SQL over the file's rows."""
-        plain = [(self.columns.index(c), sql[1:-1]) for c, sql in by if sql.startswith("`") and sql.count("`") == 2]
+        plain = [(self.columns.index(c), name) for c, sql in by if (name := _plain(sql)) is not None]
         return all(file.may_have(name, {value[at] for value in self.values}) for at, name in plain)
 
     @property
@@ -153,14 +155,14 @@ def gone(spark: SparkSession, handle: Handle, parts: Parts, keys: AnyOf, leave_o
     touched, found, count = [], [], 0
     for file in files:
         # Row groups by whose statistics no key can be there are not read.
-        seen = _read(handle, file, names, _may_match(parts, keys))
+        seen = _read(handle, [file], names, _may_match(parts, keys))
         here = int(_mask(seen, parts, keys).sum())
         count += here
         if count > MOST_ROWS:
             return None
         if here:
             touched.append(file)
-            whole = _read(handle, file, None, _may_match(parts, keys))
+            whole = _read(handle, [file], None, _may_match(parts, keys))
             found.append(whole.filter(pa.array(_mask(whole, parts, keys))))
     rows = pa.concat_tables(found) if found else _schema(handle).empty_table()
     return Gone(tuple(touched), _digests(spark, rows, handle.schema, leave_out), rows)
@@ -174,13 +176,13 @@ def few_rows(rows: DataFrame) -> DataFrame:
 
 def rows_of(handle: Handle, file: File) -> Any:
     """All rows of a file, with the columns of the table."""
-    return _read(handle, file, None, None)
+    return _read(handle, [file], None, None)
 
 
 def parts_with(handle: Handle, file: File, parts: Parts, keys: AnyOf) -> list[int]:
     """Those of these parts of which a file has a row with one of the keys."""
     names = list(dict.fromkeys([schemas.PART, *(c for each in keys.sets for c in each.columns)]))
-    seen = _read(handle, file, names, _may_match(parts, keys))
+    seen = _read(handle, [file], names, _may_match(parts, keys))
     held = seen.column(schemas.PART).to_numpy()[_mask(seen, parts, keys)]
     return [int(p) for p in np.unique(held)]
 
@@ -195,7 +197,7 @@ def copy_without(
     storage.begin(handle, step)
     staged = []
     for number, file in enumerate(files):
-        rows = _read(handle, file, None, None)
+        rows = _read(handle, [file], None, None)
         drop = reduce(or_, (_mask(rows, parts, keys) for parts, keys in left_out))
         kept = rows.filter(pa.array(~drop))
         if kept.num_rows:
@@ -203,24 +205,102 @@ def copy_without(
     return tuple(staged)
 
 
-def values_of(spark: SparkSession, handle: Handle, files: Sequence[File], parts: Parts | None) -> DataFrame | None:
-    """The rows of a few small files as values: what is selected from them needs no job. None: that is for Spark."""
+def few_of(handle: Handle, files: Sequence[File], parts: Parts | None) -> Any | None:
+    """The rows of a few small files, as Arrow. None: that is for Spark."""
     if not can_be_read(handle, files) or sum(file.rows or MOST_ROWS + 1 for file in files) > MOST_ROWS:
         return None
-    tables = [_read(handle, file, None, None if parts is None else _in(parts)) for file in files]
-    return spark.createDataFrame(pa.concat_tables(tables)) if tables else None
+    return _read(handle, files, None, None if parts is None else _in(parts)) if files else None
+
+
+def distinct_values(rows: Any, expressions: Sequence[str]) -> list[tuple[Any, ...]] | None:
+    """The distinct values of plain columns; None where something has to be computed, which is for Spark."""
+    names = [_plain(sql) for sql in expressions]
+    if None in names:
+        return None
+    return list(dict.fromkeys(zip(*(rows.column(name).to_pylist() for name in names), strict=True)))
+
+
+def rows_with(
+    spark: SparkSession,
+    handle: Handle,
+    files: Sequence[File],
+    parts: Parts | None,
+    keys: AnyOf,
+    by: Sequence[Sequence[tuple[str, str]]],
+    columns: Collection[str],
+) -> DataFrame | None:
+    """Rows with one of the keys, as values in memory; None if that is for Spark: they are many, or keys are computed.
+
+    `by`: for each set its columns, and SQL over these rows. Of other columns than `columns` there are only NULLs.
+    """
+    pairs = [[(c, name) for c, sql in each if (name := _plain(sql)) is not None] for each in by]
+    if is_remote(handle.path) or sum(file.size for file in files) > MOST_BYTES:
+        return None
+    if [len(each) for each in pairs] != [len(each) for each in by]:
+        return None
+    renamed = tuple(
+        TouchedKeys(tuple(name for _, name in each), cut.types, cut.values)
+        for each, given in zip(pairs, keys.sets, strict=True)
+        for cut in (given.projected([c for c, _ in each]),)
+    )
+    schema, rows = _schema(handle), _matching(handle, files, parts, renamed, columns)
+    if rows.num_rows > MOST_ROWS:
+        return None
+    for name in schema.names:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+    stored = StructType.fromJson(json.loads(handle.schema))
+    kinds = StructType([StructField(field.name, field.dataType) for field in stored])
+    return spark.createDataFrame(rows.select(schema.names), kinds).coalesce(1)
+
+
+def _matching(
+    handle: Handle, files: Sequence[File], parts: Parts | None, sets: Sequence[TouchedKeys], columns: Collection[str]
+) -> Any:
+    """Rows of these files with one of the keys."""
+    schema = _schema(handle)
+    having = [_one_of(schema, each) for each in sets if each.values and each.columns]
+    looked = [c for each in sets for c in each.columns]
+    names = list(dict.fromkeys([*columns, *looked]))
+    if not having or not files:
+        return pa.schema([schema.field(name) for name in names]).empty_table()
+    where = reduce(or_, having)
+    if parts is not None and not all(file.only_holds(parts) for file in files):
+        where = where & _in(parts)
+    rows = _read(handle, files, names, where)
+    if all(len(each.columns) == 1 for each in sets):
+        return rows
+    return rows.filter(pa.array(reduce(or_, (_having(rows, each) for each in sets))))
+
+
+def _one_of(schema: Any, keys: TouchedKeys) -> Any:
+    """What every row with one of the keys fulfils, and with keys of one column no other row."""
+    found = []
+    for at, name in enumerate(keys.columns):
+        column, kind = pc.field(name), schema.field(name).type
+        values = {value[at] for value in keys.values}
+        there = [value for value in values if value is not None]
+        if pa.types.is_integer(kind):  # a narrower column of an input is looked at by values of the result
+            ends = np.iinfo(kind.to_pandas_dtype())
+            there = [value for value in there if ends.min <= value <= ends.max]
+        known = column == pa.scalar(there[0], kind) if len(there) == 1 else column.isin(pa.array(there, kind))
+        found.append(known | column.is_null() if None in values else known)
+    return reduce(and_, found)
+
+
+def _plain(sql: str) -> str | None:
+    """The column that an expression is, if it is nothing else."""
+    return sql[1:-1] if sql.startswith("`") and sql.endswith("`") and sql.count("`") == 2 else None
 
 
 def _schema(handle: Handle) -> Any:
     return pa.schema(Schema.from_json(handle.schema).to_arrow())
 
 
-def _read(handle: Handle, file: File, names: list[str] | None, where: Any) -> Any:
+def _read(handle: Handle, files: Sequence[File], names: list[str] | None, where: Any) -> Any:
     system, base = located(handle.path)
-    schema = _schema(handle)
-    rows = pq.read_table(
-        f"{base}/{file.path}", schema=schema, columns=names, filters=where, filesystem=system, partitioning=None
-    )
+    schema, paths = _schema(handle), [f"{base}/{file.path}" for file in files]
+    rows = pq.read_table(paths, schema=schema, columns=names, filters=where, filesystem=system, partitioning=None)
     return rows.cast(schema if names is None else pa.schema([schema.field(name) for name in names]))
 
 
@@ -266,6 +346,8 @@ def _having(rows: Any, keys: TouchedKeys) -> Any:
     known = np.ones(rows.num_rows, dtype=bool)
     for at, name in enumerate(keys.columns):
         column = rows.column(name)
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.int64())  # a narrower column of an input is looked at by values of the result
         values = pa.array([value[at] for value in keys.values], type=column.type)
         distinct = pc.unique(values)
         places = pc.index_in(column, value_set=distinct).combine_chunks()

@@ -70,7 +70,7 @@ class Many:
     _own_rows: list[int] | None = None
 
     def __post_init__(self) -> None:
-        self.pace = Pace(self.computing.engine.step_seconds)
+        self.pace = Pace(self.computing.engine.step_seconds, self.computing.engine.stopping)
         view, table = self.computing.view, self.computing.pin.table
         self.alone = bool(table.self_references)
         if self.alone:

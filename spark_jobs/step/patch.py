@@ -7,9 +7,10 @@ part follows from that of its old content: what goes is taken away, what comes i
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as fields_of
+from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -41,7 +42,7 @@ class Patch:
     touched: tuple[File, ...]
     gone: int
     contents: Mapping[int, Content]
-    content: DataFrame  # the parts as they will be
+    content: Callable[[], DataFrame]  # the parts as they will be
     local: bool = False  # whether this process can read the touched files by itself
 
     def without(self, rows: DataFrame) -> DataFrame:
@@ -81,7 +82,11 @@ def make_patch(computing: Computing, many: Many, touching: Touching, name: str) 
     engine, handle, parts = computing.engine, computing.own, touching.parts
     assert handle is not None
     leave_out = computing.view.sketches
-    old = part_rows(read.files(engine.spark, handle, handle.files_of(parts)), parts)
+
+    @cache
+    def old() -> DataFrame:  # Spark takes its time to look through a query, and mostly nobody asks
+        return part_rows(read.files(engine.spark, handle, handle.files_of(parts)), parts)
+
     if (merging := touching.merging) is not None:
         given = merging.rows(computing, many, list(parts))
         if touching.figures.changed <= keys.MOST_ROWS:
@@ -89,22 +94,35 @@ def make_patch(computing: Computing, many: Many, touching: Touching, name: str) 
         touching = replace(touching, keys=merging.touched(computing, given, columns_of(handle)))
     gone = keys.gone(engine.spark, handle, parts, touching.keys, leave_out)
     if merging is not None:
-        inside = touching.keys.inside(old) if gone is None else read.from_arrow(engine.spark, [gone.rows])
+        inside = touching.keys.inside(old()) if gone is None else read.from_arrow(engine.spark, [gone.rows])
         fresh = merging.merged(inside, given)
     else:
         fresh = touching.keys.inside(_restricted(computing, many, touching))
     files, known = _staged(computing, touching, fresh, name)
     engine.passed("staged")
-    staged = read.staged(engine.spark, handle, files)
+
+    @cache
+    def staged() -> DataFrame:
+        return read.staged(engine.spark, handle, files)
+
     if merging is not None:
         _guard(computing, many, touching, staged)
-    new = digests(staged, handle.schema, leave_out=leave_out) if known is None else known
-    touched, lost, count = _gone(computing, touching, old) if gone is None else (gone.touched, gone.digests, gone.count)
+    new = digests(staged(), handle.schema, leave_out=leave_out) if known is None else known
+    touched, lost, count = (
+        _gone(computing, touching, old()) if gone is None else (gone.touched, gone.digests, gone.count)
+    )
     before = computing.pin.before
     whole = {j: replaced(before[j].digest, lost.get(j, EMPTY), new.get(j, EMPTY)) for j in parts}
     contents = {j: Content(row_count(digest), digest) for j, digest in whole.items()}
-    content = touching.keys.outside(old).unionByName(staged)
-    return Patch(touching, files, touched, count, contents, content, gone is not None)
+    return Patch(
+        touching,
+        files,
+        touched,
+        count,
+        contents,
+        lambda: touching.keys.outside(old()).unionByName(staged()),
+        gone is not None,
+    )
 
 
 def _gone(computing: Computing, touching: Touching, old: DataFrame) -> tuple[tuple[File, ...], dict[int, str], int]:
@@ -139,14 +157,11 @@ def _staged(
 
 def _restricted(computing: Computing, many: Many, touching: Touching) -> DataFrame:
     """The query over what the touched keys need."""
-    computing.filtered, computing.may_matter = touching.filtered, touching.may_matter
-    try:
+    with computing.restricted(touching):
         return many.rows(list(touching.parts))
-    finally:
-        computing.filtered = computing.may_matter = None
 
 
-def _guard(computing: Computing, many: Many, touching: Touching, merged: DataFrame) -> None:
+def _guard(computing: Computing, many: Many, touching: Touching, merged: Callable[[], DataFrame]) -> None:
     """Compute a few of the merged groups again. Only where every reference can be filtered by them: it must cost little."""
     chosen, handle, update = sample(touching.keys), computing.own, computing.view.update
     assert handle is not None
@@ -154,7 +169,7 @@ def _guard(computing: Computing, many: Many, touching: Touching, merged: DataFra
     if not chosen or len(touching.plan.filters) < len(update.found.tables):
         return
     again = fit(chosen.inside(_restricted(computing, many, replace(touching, keys=chosen))), handle.schema)
-    if digests(again, handle.schema) != digests(chosen.inside(merged), handle.schema):
+    if digests(again, handle.schema) != digests(chosen.inside(merged()), handle.schema):
         log.warning("%s: merged groups differ from computed ones; the parts are computed again", computing.view.name)
         raise CannotMerge("merged groups differ from computed ones")
 

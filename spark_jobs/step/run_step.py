@@ -198,11 +198,33 @@ def _compute(computing: Computing, work: Work, progress: StepProgress, many: Man
 
     What is not computed by then stays due: the next step goes on with it.
     """
-    walk, repairs = computing.pin.walk(), Repairs(computing)
+    repairs = Repairs(computing)
     if many.alone and many.given is None and _patched_along(computing, work, repairs, progress):
         return
-    # What keys touch is little, however many parts they are in: all parts are looked at together, once.
-    together = many.given is None and repairs.are_possible
+    repairable = repairs.repairable if many.given is None else Parts()
+    for walk in _walks(computing, repairable):
+        # What keys touch is little, however many parts they are in: all parts are looked at together, once.
+        _follow(computing, work, progress, many, repairs, walk, together=bool(walk.due & repairable))
+
+
+def _walks(computing: Computing, repairable: Parts) -> list[Walk]:
+    """Parts to repair for themselves: those that are new must be computed whole, and would take the others along."""
+    pin = computing.pin
+    others = pin.due - repairable
+    if not repairable or not others:
+        return [pin.walk()]
+    return [Walk(pin.table, parts, Parts()) for parts in (repairable, others)]
+
+
+def _follow(
+    computing: Computing,
+    work: Work,
+    progress: StepProgress,
+    many: Many,
+    repairs: Repairs,
+    walk: Walk,
+    together: bool,
+) -> None:
     while not many.pace.over and (parts := many.take(walk, together)):
         began = time.monotonic()
         count, until = 0, began + many.pace.left
@@ -301,7 +323,7 @@ def _try(computing: Computing, many: Many, work: Work, walk: Walk, parts: list[i
         _try(computing, many, work, walk, parts[:1], until)
         return
     for lot in many.smaller(parts):
-        if lot[0] != parts[0] and time.monotonic() > until:
+        if lot[0] != parts[0] and (time.monotonic() > until or computing.engine.stopping()):
             walk.again_from(lot[0])
             return
         _try(computing, many, work, walk, lot, until)
@@ -411,7 +433,9 @@ def _patched(computing: Computing, many: Many, work: Work, touching: Touching) -
     try:
         patch = make_patch(computing, many, touching, name)
         engine.passed("digested")
-        checked = checked_view(computing, patch.content, patch.contents, work.contents)
+        checked = {}
+        if computing.view.checks:
+            checked = checked_view(computing, patch.content(), patch.contents, work.contents)
         engine.passed("checked")
     except (*SPARK_ERRORS, QueryFailed, NotTogether, CannotMerge, storage.BadSchema) as why:
         storage.discard(handle.path, name)

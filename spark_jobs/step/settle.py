@@ -12,13 +12,16 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from pyspark.sql import DataFrame
 from sqlalchemy import bindparam, select
 
+from partwise.choose.covering import share_of_own, with_cover
 from partwise.choose.families import chosen, family
 from partwise.choose.settled import FOUND, too_late_to_share
-from partwise.choose.window import is_worth_it
+from partwise.choose.window import WORTH_IT, is_worth_it
 from partwise.compile import Choice, WindowShape
 from partwise.compile.program import CompiledView, Runnable
+from partwise.compile.sharing.cover import panes_of
 from partwise.ledger.database import Reading
 from partwise.ledger.read.pin import Pin, Version, version_of
 from partwise.ledger.records.strategies import Settlement, is_built, kept_as, settlements, tables_between, usual_rows
@@ -27,6 +30,7 @@ from partwise.ledger.schema import part
 from partwise.ledger.write.lease_holding import is_dead
 from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts
+from partwise.sql.text import quoted
 from partwise.tables import is_dated
 from spark_jobs.engine import Engine
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
@@ -61,8 +65,11 @@ def _settle(engine: Engine, view: CompiledView) -> None:
     if counted or (before is not None and same_query and built and not before.again):
         engine.settled.add(view.name)
         return
+    reads = True
     if not built:
         wanted = _counted(engine, view)
+        if wanted is not None and view.name in engine.definitions.covered:
+            wanted, reads = _with_cover(engine, view, wanted)
     elif before is not None and same_query and before.again:
         wanted = _looked_at_again(engine, view, before)
     else:
@@ -76,7 +83,7 @@ def _settle(engine: Engine, view: CompiledView) -> None:
         return same and is_built(r, engine.ledger.graph_at(r), view.name) == built
 
     try:
-        done = _written(engine, wanted, still)
+        done = _written(engine, wanted, still, reads)
         if not done and built and before is not None:  # parts would be lost by another way: it stays
             done = _written(engine, replace(before, rows=wanted.rows, groups=wanted.groups, again=False), still)
     except Busy:
@@ -96,14 +103,41 @@ def _windows(engine: Engine, table: str) -> list[CompiledView]:
     return [view for view in views if view.shape is not None and view.is_free]
 
 
-def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool]) -> bool:
+def _with_cover(engine: Engine, view: CompiledView, wanted: Settlement) -> tuple[Settlement, bool]:
+    """Whether the panes of others that hold more than the view needs are worth reading, now that there are counts."""
+    assert view.shape is not None
+    assert wanted.rows is not None
+    (panes,) = engine.definitions.covered[view.name].helpers
+    own = panes_of(view)
+    if own is None:
+        return wanted, False
+    with engine.ledger.database.reading() as r:
+        known, held = settlements(r), usual_rows(r, panes.name)
+    views = engine.definitions.views
+    others = engine.definitions.helpers[panes.name].served if panes.name in engine.definitions.helpers else ()
+    decided = (not views[each.name].is_free or each.name in known for each in others if each.name != view.name)
+    choice, reads = with_cover(
+        Choice(wanted.strategy, wanted.why),  # type: ignore[arg-type]
+        view.shape,
+        own.part // panes.part,
+        wanted.rows,
+        wanted.groups,
+        held,
+        held is not None or any(decided),
+    )
+    return replace(wanted, strategy=choice.strategy, why=choice.why), reads
+
+
+def _written(engine: Engine, wanted: Settlement, still: Callable[[Reading], bool], covered: bool = True) -> bool:
     now = engine.definitions
     after = now.choosing({wanted.view: Choice(wanted.strategy, wanted.why)})  # type: ignore[arg-type]
+    if not covered:
+        after = after.with_covered({name: way for name, way in after.covered.items() if name != wanted.view})
     with engine.ledger.database.reading() as r:
         alone = wanted.view in too_late_to_share(r, engine.ledger.graph_at(r), after)
     after = after.with_own({*after.owning, wanted.view}) if alone else after
     before, then = tables_between(now.graph(), after.graph(), wanted.view)
-    done = engine.ledger.settle(wanted, before, then, engine.now(), still, is_dead)
+    done = engine.ledger.settle(wanted, before, then, engine.now(), still, is_dead, covered)
     if done:
         log.info("%s is kept by %s: %s", wanted.view, wanted.strategy, wanted.why)
     return done
@@ -120,9 +154,17 @@ def _looked_at_again(engine: Engine, view: CompiledView, before: Settlement) -> 
     found = _counted(engine, view)
     if found is None or found.rows is None or view.shape is None:
         return None
-    if is_worth_it(view.shape, found.rows, found.groups, before.strategy):
+    rows, groups = found.rows, found.groups
+    worth = is_worth_it(view.shape, rows, groups, before.strategy)
+    if view.name in engine.definitions.covered and before.strategy == "merge":
+        (panes,), own = engine.definitions.covered[view.name].helpers, panes_of(view)
+        with engine.ledger.database.reading() as r:
+            held = usual_rows(r, panes.name)
+        worth = own is not None and share_of_own(view.shape, own.part // panes.part, rows, groups, held) > 1 / WORTH_IT
+    # By itself it may cost more than with those that pay for its panes, too.
+    if found.strategy != before.strategy and worth:
         return found
-    return replace(before, rows=found.rows, groups=found.groups, again=False)
+    return replace(before, rows=rows, groups=groups, again=False)
 
 
 def _counted(engine: Engine, view: CompiledView) -> Settlement | None:
@@ -146,9 +188,10 @@ def _counted(engine: Engine, view: CompiledView) -> Settlement | None:
 def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | None:
     """Rows that the helpers of a merge would have for the newest whole pane with rows; None if there is none.
 
-    Of DISTINCT they are those of the window that ends with it: INITIALIZE reads them.
+    Of DISTINCT they are those of the window that ends with it: INITIALIZE reads them. Of a join they are joined rows.
     """
-    counting = replace(engine, definitions=engine.definitions.choosing({view.name: Choice(shape.counted, "")}))
+    own = engine.definitions.with_covered({k: v for k, v in engine.definitions.covered.items() if k != view.name})
+    counting = replace(engine, definitions=own.choosing({view.name: Choice(shape.counted, "")}))
     graph, found = counting.definitions.graph(), 0
     helpers = [h for h in counting.definitions.helpers.values() if view.name in graph[h.name].serves and not h.beside]
     helpers = [h for h in helpers if h.initialize is None or shape.counted == "last"]
@@ -163,10 +206,16 @@ def _groups(engine: Engine, view: CompiledView, shape: WindowShape) -> int | Non
         pin = Pin(seq, graph[helper.name], pane, Parts.single(pane), Parts(), Version(0, None), versions, {}, "counted")
         computing = Computing(counting, pin, None)
         try:
-            found += computing.rows(pane).count()
+            rows = computing.rows(pane)
+            found += rows.count() if shape.weight is None else _summed(rows, shape.weight)
         finally:
             computing.close()
     return found
+
+
+def _summed(rows: DataFrame, column: str) -> int:
+    total = rows.selectExpr(f"sum({quoted(column)})").head()
+    return int(total[0] or 0) if total else 0
 
 
 def _newest_pane(r: Reading, shape: WindowShape) -> int | None:

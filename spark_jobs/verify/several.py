@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from partwise.definitions import Source, View
-from partwise.parts import Range
+from partwise.parts import FOREVER, Range
 from partwise.sql.references import find
 from spark_jobs.verify.calls import documented
 from spark_jobs.verify.clauses import Cut, Windowed, read
@@ -70,18 +70,16 @@ class _Several:
 
     def rows(self, j: int) -> DataFrame | None:
         """The query over its windows; None if some of their rows are no longer known."""
-        spans = [self.span(w, j) for w in self.text.windows]
+        spans = [self.there(w, self.span(w, j)) for w in self.text.windows]
         if not all(self.checking.has(self.name(w.table), s) for w, s in zip(self.text.windows, spans, strict=True)):
             return None
-        return self.over(self.plain + self.tail(), spans)
+        return self.marked(self.over(self.plain + self.tail(), spans), j)
 
     def pairs(self, j: int) -> DataFrame | None:
         now, before = [], []
         for window in self.text.windows:
             name = self.name(window.table)
-            start = self.checking.known[name].start
-            span = self.span(window, j)
-            span = Range(max(span.lo, span.lo if start is None else start), span.hi)
+            span = self.begun(name, self.span(window, j))
             if not self.checking.has(name, span):
                 return None
             now.append(span)
@@ -92,7 +90,10 @@ class _Several:
         """The `k` largest of each pane; any other group of a pane has no more rows than the next one."""
         (window,), k = self.text.windows, self.text.frequent or 0
         name, length = self.name(window.table), self.checking.known[self.name(window.table)].length
-        if not self.checking.has(name, span := self.span(window, j)):
+        span = self.span(window, j)
+        if self.view.partial:  # whole panes are kept, and the first of them may begin after the stream does
+            span = Range(max(span.lo, self.age(window) // length), span.hi)
+        if not self.checking.has(name, span):
             return None
         pane = gcd(window.length, self.view.part) // length
         n: Counter[Any] = Counter()
@@ -123,7 +124,7 @@ class _Several:
             StructField("n_at_most", LongType()),
             StructField("certain", BooleanType()),
         ]
-        return self.checking.spark.createDataFrame(shown, StructType([*kept, *more]))
+        return self.marked(self.checking.spark.createDataFrame(shown, StructType([*kept, *more])), j)
 
     # -- pieces
 
@@ -141,6 +142,41 @@ class _Several:
         length = self.checking.known[self.name(window.table)].length
         last = (j + 1) * self.view.part // length - 1
         return Range(last - window.length // length + 1, last)
+
+    def begun(self, name: str, span: Range) -> Range:
+        """What a stream has of a window: nothing before its first part."""
+        start = self.checking.known[name].start
+        return Range(max(span.lo, span.lo if start is None else start), span.hi)
+
+    def there(self, window: Windowed, span: Range) -> Range:
+        return self.begun(self.name(window.table), span) if self.view.partial else span
+
+    def marked(self, rows: DataFrame, j: int) -> DataFrame:
+        """With the column that says whether a window was not complete. From which part on they are was settled when the
+        view began: parts of a source that come before it later do not change it."""
+        if not self.view.partial:
+            return rows
+        windows = self.text.windows
+        lacking = [self.span(w, j).lo * self.checking.known[self.name(w.table)].length < self.age(w) for w in windows]
+        return rows.withColumn("partial", F.lit(any(lacking)))
+
+    def age(self, window: Windowed) -> int:
+        """The second from which on the panes of a window were counted."""
+        return self.ages[self.name(window.table), gcd(window.length, self.view.part)]
+
+    @cached_property
+    def ages(self) -> dict[tuple[str, int], int]:
+        """By stream and seconds of a pane."""
+        found, tables = {}, self.checking.graph.tables
+        for name, table in tables.items():
+            if self.view.name in table.serves and table.helper_kind.startswith("age"):
+                known = self.checking.known[name]
+                reads = next(n for n in table.input_names if n != name)
+                while self.view.name in tables[reads].serves:  # rows with those of forward dimensions
+                    reads = next(n for n in tables[reads].input_names if tables[n].kind != "dimension")
+                start = -FOREVER if known.start is None else known.start
+                found[reads, known.length] = start * known.length
+        return found
 
     def over(self, text: str, spans: list[Range]) -> DataFrame:
         """The query, each window with the rows of these parts."""

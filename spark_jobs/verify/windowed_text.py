@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from spark_jobs.verify.clauses import Cut, Windowed, Word, read, windows_in, without_comments
+from spark_jobs.verify.expressions import calls
 
 _SETS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 
@@ -40,17 +41,27 @@ def cut(text: str) -> Text:
 
 
 def is_several(text: str, output: str) -> bool:
-    """Whether a query is more than one window with GROUP BY."""
+    """Whether a query is more than one window with GROUP BY or aggregates."""
     whole = Cut(without_comments(text), 0)
     words, (windows, _) = whole.words, windows_in(whole)
     if not windows or any((a.upper, b.text) == ("PATTERN", "[") for a, b in pairwise(words)):
         return False
     if output == "pairs" or len(windows) > 1 or windows[0].count is not None:
         return True
-    if output == "rolling" and not grouping(text):
+    if _from_query(words) or (output == "rolling" and _is_plain(text)):
         return True
     distinct = any((a.upper, b.upper) == ("SELECT", "DISTINCT") for a, b in pairwise(words))
     return distinct or _limited(words) or _frequent(words) is not None or _combines(words)
+
+
+def _from_query(words: Sequence[Word]) -> bool:
+    return any(a.upper == "FROM" and a.depth == 0 and b.text == "(" for a, b in pairwise(words))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether rows are shown as they are."""
+    query = read(text)
+    return not query.group_by and query.having is None and not any(calls(item.body) for item in query.items)
 
 
 def grouping(text: str) -> str:

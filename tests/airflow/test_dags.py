@@ -67,6 +67,25 @@ def test_a_view_waits_computes_its_helpers_then_itself_then_announces(workspace:
     assert [task.task_id for task in dag.tasks if not task.downstream_task_ids] == ["announce"]
 
 
+def test_views_over_several_windows_have_the_tasks_of_their_helpers(workspace: Path) -> None:
+    join = "FROM m [WINDOW 3 minutes] x JOIN m [WINDOW 2 minutes] y ON y.src = x.src"
+    (workspace / "view_defs" / "several.yaml").write_text(
+        f"view: near\npart: 1 minute\noutput: pairs\nquery: SELECT x.src, y.loss {join}\n---\n"
+        f"view: now\npart: 1 minute\nshare: false\noutput: rolling\nstrategy: grid\nquery: SELECT x.src, y.loss {join}\n---\n"
+        f"view: groups\npart: 1 minute\nshare: false\nstrategy: factor\nquery: SELECT x.src, COUNT(*) AS n {join} GROUP BY x.src\n---\n"
+        f"view: early\npart: 1 minute\nshare: false\npartial: true\nquery: SELECT x.src, y.loss {join}\n---\n"
+        "view: seen\npart: 1 minute\nshare: false\nstrategy: last\nquery: SELECT DISTINCT src FROM m [WINDOW 3 minutes]\n"
+    )
+    helpers = {
+        "near": [], "now": ["now__grid"], "groups": ["groups__a", "groups__b"],
+        "early": ["early__age"], "seen": ["seen__last"],
+    }  # fmt: skip
+    for view, names in helpers.items():
+        dag = parsed(workspace, view)
+        assert {task.task_id for task in dag.tasks} == {"required_parts_exist", *names, view, "announce"}, view
+        assert order(dag)[-2:] == [view, "announce"]
+
+
 def test_a_sample_does_not_wait_for_its_view(workspace: Path) -> None:
     (workspace / "view_defs" / "sampled.yaml").write_text(
         "view: s\npart: 1 minute\nrefresh: {every: 1 day}\nsample: {outliers: {column: loss}}\n"

@@ -79,6 +79,51 @@ def test_a_changed_file_is_a_new_version_and_a_bad_one_an_import_error(product: 
     assert {"a", "b", "pair"} <= shown()
 
 
+SEVERAL = """
+view: near
+part: 1 minute
+output: pairs
+query: |
+  SELECT a.src, a.loss, b.loss AS before FROM m [WINDOW 2 minutes] a
+  JOIN m [WINDOW 2 minutes] b ON b.src = a.src AND b.loss < a.loss
+---
+view: present
+part: 1 minute
+output: rolling
+query: SELECT src, loss FROM m [WINDOW 2 minutes] WHERE loss > 0
+---
+view: largest
+part: 1 minute
+partial: true
+query: |
+  SELECT a.src, COUNT(*) AS n FROM m [WINDOW 2 minutes] a JOIN m [WINDOW 2 minutes] b ON b.src = a.src
+  GROUP BY a.src ORDER BY n DESC LIMIT 1
+"""
+
+
+def test_views_over_several_windows_follow_and_late_rows_repair_them(product: Product) -> None:
+    """Pairs, a rolling table, and the largest groups of windows that are not complete yet."""
+
+    def total(sql: str) -> Any:
+        return read(sql, str(product.workspace)).rows[0][0]
+
+    names, file = ("near", "present", "largest"), product.workspace / "view_defs" / "several.yaml"
+    file.write_text(SEVERAL)
+    product.wait("views over windows", lambda: all(product.has(name, "01") for name in names))
+    before = total("SELECT COUNT(*) FROM near")
+    product.land("near", ("01", "pairs", 7), ("00", "pairs", 5))
+    product.wait("late pairs", lambda: total("SELECT COUNT(*) FROM near WHERE src = 'pairs'") == 1)
+    assert total("SELECT COUNT(*) FROM near") == before + 1
+    product.wait(
+        "late rows that are shown now", lambda: total("SELECT SUM(loss) FROM present WHERE src = 'pairs'") == 12
+    )
+    product.is_right()
+    for name in names:
+        assert {run["state"] for run in product.runs(name)} == {"success"}
+    file.unlink()
+    product.wait("they are gone", lambda: "near" not in json.dumps(product.api.get("/dags?limit=100")["dags"]), SHOWN)
+
+
 def test_a_run_by_hand_takes_a_range_or_what_is_due(product: Product) -> None:
     """As Airflow's form sends them."""
     asked = product.trigger("a", {"part": "2026-10-03T10:00..2026-10-03T10:01"})

@@ -41,6 +41,7 @@ WRONG = [
     (("total_lost", f"{DAY}10:05"), "There is no view total_lost; did you mean total_loss?"),
     (("measurements", f"{DAY}10:05"), "measurements is a source: it is loaded, not computed. `partwise ingest"),
     (("measurements", f"{DAY}10:05"), f"`partwise backfill loss_both_ways {DAY}10:05..{DAY}10:07`"),
+    (("nodes", ".."), "What is computed from it: `partwise backfill loss_by_region RANGE`"),
     (("nodes", f"{DAY}10:05"), "nodes is a dimension: it is loaded, not computed."),
     (("total_loss", "ten o'clock"), "'ten o'clock' is not a time; write for example"),
     (("loss_by_region", f"{DAY}10:07"), "is not the start of a part of 5 minutes; the part that holds it is"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.read.snapshot import as_defined
 from partwise.ledger.write.commit import Content, Entry
+from partwise.page.part import details
 from partwise.workspace import open_workspace
 from tests.cli.conftest import Run
 
@@ -87,6 +89,34 @@ def test_why_names_the_version_and_the_source_part_that_decided_it(workspace: Pa
     ledger = defined(workspace, YAML)
     said = run("why", "priced", "2026-10-03T00:00", "--json").json["why"]
     assert "rates: version 3 of 3, current when it began to count forward." in said
+
+
+WINDOW = """
+---
+view: lately
+part: 1 minute
+strategy: recompute
+query: SELECT SUM(w.loss * r.rate) AS s FROM m [WINDOW 2 minutes] w JOIN rates r ON r.src = w.src
+"""
+
+
+def test_why_names_the_version_for_the_newest_part_of_a_window(workspace: Path, run: Run) -> None:
+    for file in (workspace / "view_defs").iterdir():
+        file.unlink()
+    ledger = defined(workspace, YAML + WINDOW)
+    arrive(ledger, "rates", 0, "one")
+    arrive(ledger, "m", FIRST, "a")
+    arrive(ledger, "rates", 0, "two")
+    arrive(ledger, "m", FIRST + 1, "b")
+    for _ in range(2):
+        build(ledger, "lately__dated")
+    build(ledger, "lately")
+    said = run("why", "lately", "2026-10-03T00:01", "--json").json["why"]
+    assert "rates: version 2 of 2, current when m[2026-10-03T00:01] came to exist." in said
+    assert said.endswith("Rows of earlier parts of a window keep the version of theirs.")
+    with as_defined(ledger, ledger.graph(), T) as snapshot:
+        assert "rates: version 2 of 2" in details(snapshot, snapshot.graph["lately"], FIRST + 1).why
+    assert "earlier parts" not in run("why", "lately__dated", "2026-10-03T00:01", "--json").json["why"]
 
 
 def test_another_version_counts_for_a_time_range_after_the_plan_was_shown(workspace: Path, run: Run) -> None:

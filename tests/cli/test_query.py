@@ -53,6 +53,15 @@ def test_nothing_asked_is_wrong_use(run: Run, workspace: Path) -> None:
     assert "SQL is empty" in done.err
 
 
+def test_a_table_that_was_never_built_is_told_as_such(run: Run, workspace: Path) -> None:
+    assert run("empty", "measurements", "2026-10-03T10:00").code == 0
+    done = run("query", "SELECT * FROM total_loss")
+    assert done.code == 1
+    assert "Without any part yet: total_loss. `partwise plan` shows what is waited for." in done.err
+    assert "does not exist" not in done.err
+    assert "nowhere does not exist" in run("query", "SELECT * FROM nowhere JOIN measurements USING (src)").err
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 def test_a_table_that_cannot_be_read_is_told_in_words(run: Run, workspace: Path, engine: str) -> None:
     """The ledger knows of a version, but the folder is gone. No Spark is started to find that out."""

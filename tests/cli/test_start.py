@@ -59,6 +59,13 @@ def test_nothing_heavy_is_imported(folder: Path, cache: Path, command: str) -> N
         assert [name for name in PARSERS if name in imported] == []
 
 
+def test_steps_need_no_parser_of_sql(folder: Path, cache: Path) -> None:
+    """What `run` imports before it loads and computes: what queries mean was found out when they were read."""
+    code = "import sys, spark_jobs.ingest.api, spark_jobs.run\nprint([n for n in sys.argv[1:] if n in sys.modules])"
+    done = call(folder, cache, "-c", code, *PARSERS, "airflow", "duckdb", "great_expectations")
+    assert done.stdout == "[]\n", done.stderr
+
+
 def test_every_command_without_spark_is_looked_at() -> None:
     marks = [mark for mark in getattr(test_nothing_heavy_is_imported, "pytestmark", []) if mark.name == "parametrize"]
     named = {command.split()[0] for command in marks[0].args[1]}

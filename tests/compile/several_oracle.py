@@ -56,9 +56,28 @@ class Form:
     view: int = 60
     output: str = "snapshot"
     strategies: tuple[str, ...] = ("recompute",)
+    partial: bool = False
+    by_panes: bool = False
 
     def report(self, history: History, part: int) -> Counter[tuple[Any, ...]]:
-        return Counter(self.meaning([w.rows(history, self.view, part) for w in self.streams]))
+        sides = [w.rows(history, self.view, part) for w in self.streams]
+        if self.by_panes:  # what comes before the first whole pane counts for nothing
+            sides = [
+                [row for row in rows if row["part"] * PARTS[w.stream] >= self.first_pane(w, history)]
+                for w, rows in zip(self.streams, sides, strict=True)
+            ]
+        rows = self.meaning(sides)
+        more = (any(self.lacks(w, history, part) for w in self.streams),) if self.partial else ()
+        return Counter((*row, *more) for row in rows)
+
+    def first_pane(self, window: Windowed, history: History) -> int:
+        """The second at which the first whole pane of a stream begins."""
+        pane, first = gcd(window.seconds, self.view), min(history[window.stream]) * PARTS[window.stream]
+        return -(-first // pane) * pane
+
+    def lacks(self, window: Windowed, history: History, part: int) -> bool:
+        """Whether its window begins before that."""
+        return (part + 1) * self.view - window.seconds < self.first_pane(window, history)
 
     def whole(self, history: History) -> set[int]:
         """Parts whose windows are complete; pairs are shown from the first part on that all streams have."""
@@ -67,6 +86,10 @@ class Form:
             ratios = [(history[w.stream], self.view // PARTS[w.stream]) for w in self.streams]
             first = max(min(parts) // ratio for parts, ratio in ratios)
             return set(range(first, min((max(parts) + 1) // ratio for parts, ratio in ratios)))
+        if self.partial:
+            first = max(self.first_pane(w, history) // self.view for w in self.streams)
+            ends = [(max(history[w.stream]) + 1) * PARTS[w.stream] for w in self.streams]
+            return set(range(first, min(ends) // self.view))
         for window in self.streams:
             parts = history[window.stream]
             low, high = min(parts), max(parts)
@@ -365,19 +388,25 @@ def top(draw: Draw) -> Form:
         return [(key, len(groups[key]), sum(there[key]) if there[key] else None) for key in ordered[:k]]
 
     one = len(streams) == 1
-    return Form(sql, streams, meaning, view, strategies=("recompute", "merge") if one else ("recompute",))
+    celled = ("cells",) if "grid" in gridded(streams, view) else ()
+    return Form(sql, streams, meaning, view, strategies=("recompute", "merge") if one else ("recompute", *celled))
 
 
 def frequent(draw: Draw) -> Form:
     """By its definition; that it tells the truth is asserted on the way."""
     view, k = draw.view(), draw.rng.randint(1, 3)
     streams = (draw.window("a", view),)
-    sql = f"SELECT k, FREQUENT({k}) FROM {streams[0].sql()} GROUP BY k"
+    where, holds = draw.rng.choice([
+        ("", lambda x: True), (" WHERE x > 0", lambda x: over(x, 0)), (" WHERE x IS DISTINCT FROM 1", lambda x: x != 1)
+    ])  # fmt: skip
+    item, group = draw.rng.choice([("k", "k"), ("a.k AS key", "a.k"), ("k", "a.k"), ("a.k AS key", "1")])
+    sql = f"SELECT {item}, FREQUENT({k}) FROM {streams[0].sql()}{where} GROUP BY {group}"
     pane = gcd(streams[0].seconds, view) // PARTS["a"]
 
     def meaning(sides: list[list[Row]]) -> list[tuple[Any, ...]]:
         panes: dict[int, Counter[Any]] = {}
-        for row in sides[0]:
+        rows = [row for row in sides[0] if holds(row["x"])]
+        for row in rows:
             panes.setdefault(row["part"] // pane, Counter())[row["k"]] += 1
         n: Counter[Any] = Counter()
         own: Counter[Any] = Counter()
@@ -390,7 +419,7 @@ def frequent(draw: Draw) -> Form:
                 n[key] += counts[key]
                 own[key] += bound
         most = {key: n[key] + bounds - own[key] for key in n}
-        true = Counter(row["k"] for row in sides[0])
+        true = Counter(row["k"] for row in rows)
         found = []
         for key in (key for key in n if n[key] > bounds):
             certain = sum(m >= n[key] for m in most.values()) <= k
@@ -399,7 +428,7 @@ def frequent(draw: Draw) -> Form:
             found.append((key, n[key], most[key], certain))
         return found
 
-    return Form(sql, streams, meaning, view, strategies=("merge",))
+    return Form(sql, streams, meaning, view, strategies=("merge",), by_panes=True)
 
 
 def last_rows(draw: Draw) -> Form:

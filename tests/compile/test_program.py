@@ -97,11 +97,14 @@ def test_choosing_leaves_what_was_written() -> None:
 
 
 def test_what_is_written_holds_nothing_generated() -> None:
-    """A field of the author's view is a key of its YAML (and its place); `repair` says when and by what."""
+    """A field of the author's view is a key of its YAML (and its place).
+
+    `repair` says when and by what; `state` what is kept, or what may be.
+    """
     from partwise.definitions.yaml.model import ViewDocument
 
     keys = set(ViewDocument.model_fields) - {"view"}
-    assert {f.name for f in fields(View)} == keys | {"name", "place", "repair_by"}
+    assert {f.name for f in fields(View)} == keys | {"name", "place", "repair_by", "may_keep"}
 
 
 def test_a_helper_runs_as_its_view_without_checks_and_retention() -> None:

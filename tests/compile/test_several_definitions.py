@@ -70,7 +70,12 @@ def test_what_they_read(tmp_path: Path) -> None:
             "output: rolled\nquery: SELECT k FROM a [WINDOW 2 minutes] UNION ALL SELECT k FROM b [WINDOW 2 minutes]\n",
             "wrong-value",
         ),
-        ("partial: true\nquery: SELECT DISTINCT k FROM a [WINDOW 2 minutes]\n", "bad-window"),
+        ("partial: true\nquery: SELECT DISTINCT k AS partial FROM a [WINDOW 2 minutes]\n", "reserved-name"),
+        (
+            "partial: true\noutput: pairs\nquery: SELECT a.k FROM a [WINDOW 2 minutes] JOIN b [WINDOW 2 minutes] ON b.k = a.k\n",
+            "bad-window",
+        ),
+        ("partial: true\nstrategy: last\nquery: SELECT DISTINCT k FROM a [WINDOW 2 minutes]\n", "bad-strategy"),
         ("updates: monotonic\nquery: SELECT DISTINCT k FROM a [WINDOW 2 minutes]\n", "updates-class"),
         ("gaps: carry\nquery: SELECT DISTINCT k FROM a [WINDOW 2 minutes]\n", "keys-exclude"),
     ],

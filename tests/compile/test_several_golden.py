@@ -21,11 +21,16 @@ TABLES = OTHERS | {
 
 
 def settings(text: str) -> QueryView:
-    found = dict(re.findall(r"^-- (part|strategy|output): *(\S+)", text, re.MULTILINE))
+    found = dict(re.findall(r"^-- (part|strategy|output|partial): *(\S+)", text, re.MULTILINE))
     query = "\n".join(line for line in text.split("\n") if not line.startswith("-- "))
     return QueryView(
-        "v", query, int(found.get("part", 60)), strategy=found.get("strategy"), output=found.get("output", "snapshot")
-    )  # type: ignore[arg-type]
+        "v",
+        query,
+        int(found.get("part", 60)),
+        strategy=found.get("strategy"),  # type: ignore[arg-type]
+        partial="partial" in found,
+        output=found.get("output", "snapshot"),  # type: ignore[arg-type]
+    )
 
 
 def cases(name: str) -> list[str]:

@@ -14,7 +14,7 @@ from partwise.compile.single_pass import FIRST, LAST
 from partwise.sql.references import splice
 from tests.compile.duck import Duck, catch_up, repair, to_duckdb
 from tests.compile.passes import single_pass_text
-from tests.compile.several_oracle import FORMS, MEASURE, NODES, PARTS, Draw, Form, History
+from tests.compile.several_oracle import FORMS, MEASURE, NODES, PARTS, Draw, Form, History, pairs, top
 
 INPUTS = {
     name: InputTable(
@@ -26,7 +26,7 @@ INPUTS = {
 
 def check(form: Form, draw: Draw, strategy: str | None = None, late: int = 2) -> None:
     history = draw.history()
-    view = QueryView("v", form.sql, form.view, strategy=strategy, output=form.output)  # type: ignore[arg-type]
+    view = QueryView("v", form.sql, form.view, strategy=strategy, partial=form.partial, output=form.output)  # type: ignore[arg-type]
     duck = Duck(as_it_runs(translate(view, INPUTS)), INPUTS.values())
     try:
         duck.insert("nodes", [{"node": node, "region": region} for node, region in NODES.items()])
@@ -109,3 +109,22 @@ def test_every_part_equals_the_rows_of_its_windows(make: Callable[[Draw], Form],
         draw = Draw(rng)
         form = make(draw)
         check(form, draw, rng.choice(form.strategies) if form.output == "snapshot" else None)
+
+
+@pytest.mark.parametrize("make", [make for make in dict.fromkeys(FORMS) if make is not pairs], ids=lambda m: m.__name__)
+def test_windows_that_are_not_complete(make: Callable[[Draw], Form]) -> None:
+    rng = random.Random(f"partial {make.__name__}")
+    for _ in range(4):
+        draw = Draw(rng)
+        check(replace(make(draw), partial=True), draw, late=1)
+
+
+def test_the_largest_groups_by_cells_from_the_first_part_on() -> None:
+    """The first part is computed by a statement of its own."""
+    rng = random.Random(3)
+    for _ in range(6):
+        draw = Draw(rng)
+        form = top(draw)
+        while "cells" not in form.strategies or not form.sql.endswith("LIMIT 1"):
+            form = top(draw)
+        check(form, draw, "cells", late=0)

@@ -27,7 +27,8 @@ def test_default_and_requested() -> None:
 @pytest.mark.parametrize(
     ("rows", "groups", "expected"),
     [
-        (1_000, 2_000, "recompute"),
+        (1_000, 2_000, "last"),  # opening 200 files costs more than reading them
+        (1_000, 500_000, "recompute"),
         (100_000, 2_000, "last"),
         (100_000, 5_000_000, "recompute"),
         (100_000, None, "recompute"),
@@ -38,6 +39,12 @@ def test_by_counts(rows: int, groups: int | None, expected: str) -> None:
     assert shape is not None
     assert by_counts(shape, rows, groups).strategy == expected
     assert set(costs_of(shape, rows, groups)) == {"recompute", "last"}
+
+
+def test_a_short_window_is_read() -> None:
+    shape = made(10).shape
+    assert shape is not None
+    assert by_counts(shape, 20_000, 2_000).strategy == "recompute"
 
 
 def test_it_is_changed_only_where_that_pays() -> None:
@@ -67,6 +74,46 @@ def test_large_rolling_tables_are_kept_as_a_grid() -> None:
     assert is_worth_it(shape, 1_000, 80_000, "recompute")
     assert not is_worth_it(shape, 1_000, 30_000, "recompute")
     assert made(200, query=NEAR).shape is None, "of a snapshot all rows are written in each part, however it is kept"
+
+
+COUNTS = (
+    "SELECT m.src, COUNT(*) AS n, MAX(m.loss) AS worst FROM measurements [WINDOW 50 minutes] m "
+    "JOIN pings [WINDOW 50 minutes] p ON p.src = m.src{} GROUP BY m.src"
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows", "new", "expected"),
+    [  # of 50 parts, as measured: docs/benchmarks/patterns_and_windows.md
+        ("", 4_000, 8_000, "recompute"),
+        ("", 4_000, 80_000, "factor"),
+        ("", 40_000, 80_000, "factor"),
+        (" AND p.ms < m.hops", 4_000, 80_000, "recompute"),
+        (" AND p.ms < m.hops", 40_000, 800_000, "cells"),
+    ],
+)
+def test_groups_of_a_join_are_kept_by_the_counts_of_its_rows(
+    condition: str, rows: int, new: int, expected: str
+) -> None:
+    found = made(query=COUNTS.format(condition))
+    assert found.choice.strategy == "recompute"
+    shape = found.shape
+    assert shape is not None
+    assert (shape.counted, shape.weight) == ("cells", "n")
+    assert ("factor" in shape.possible) == (not condition)
+    choice = by_counts(shape, rows, new)
+    assert choice.strategy == expected
+    assert f"{round(new * 2500 / 99):,} joined ones" in choice.why
+
+
+def test_cells_say_of_how_many_joined_rows_they_are() -> None:
+    """Whatever the columns of the query are called."""
+    query = COUNTS.format("").replace("m.src, COUNT(*) AS n,", "m.src AS n,").replace("MAX(m.loss)", "MIN(m.loss)")
+    found = made(query=query)
+    assert found.shape is not None
+    [cells] = [view for way in found.variants if way.strategy == "cells" for view in way.views if view.helper]
+    assert found.shape.weight is not None
+    assert f"COUNT(*) AS {found.shape.weight}" in cells.update
 
 
 def test_strategies_of_joins_are_taken_as_requested() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from partwise.choose.covering import with_covers
 from partwise.compile import Choice
 from partwise.compile.load import load_texts
 from partwise.compile.program import Program, Runnable
@@ -14,6 +15,7 @@ from partwise.definitions.definitions import Statement
 from partwise.definitions.yaml.places import Placed
 from partwise.sql.canonical import canonical_of
 from partwise.sql.references import analyse
+from partwise.tables import Graph
 
 SOURCE = """\
 source: m
@@ -306,3 +308,6 @@ def test_what_forty_views_share() -> None:
     assert (len(queries), len(found.with_own(found.views).helpers), len(found.helpers)) == (40, 40, 21)
     panes = [name for name in found.helpers if "__panes_" in name]
     assert len(panes) == 16, "of 32"
+    found, _ = with_covers(Graph.of(()), found)
+    panes = [name for name in found.helpers if "__panes_" in name]
+    assert (len(found.helpers), len(panes)) == (16, 11), "some hold what others need"

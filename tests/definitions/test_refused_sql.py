@@ -22,6 +22,10 @@ part: 1 minute
 RESULTS = [
     tuple(line.split(" | ", 1)) for line in (FOLDER / "result_types.txt").read_text(encoding="utf-8").splitlines()
 ]
+#: Queries with odd forms, and whether Spark takes them.
+ODD = [
+    tuple(line.split(" | ", 1)) for line in (FOLDER / "refused_by_spark.txt").read_text(encoding="utf-8").splitlines()
+]
 #: Ways to name a table in a query, and a word of its part's rows.
 FORMS = (
     "SELECT x FROM {name}[j]",
@@ -60,6 +64,11 @@ def test_results_that_no_table_can_hold(verdict: str, sql: str) -> None:
         assert word in found[0]
 
 
+def test_odd_queries_are_refused_where_spark_refuses_them() -> None:
+    found = [("refused" if errors(f"{SOURCE.format(name='m')}update: |\n  {sql}\n") else "fine", sql) for _, sql in ODD]
+    assert found == [(told, sql) for told, sql in ODD]
+
+
 @pytest.mark.parametrize(
     "sql, code",
     [
@@ -68,6 +77,8 @@ def test_results_that_no_table_can_hold(verdict: str, sql: str) -> None:
         ("SELECT s, SUM(CAST(x AS decimal(39,2))) AS q FROM m [WINDOW 10 minutes] GROUP BY s", "bad-type"),
         ("SELECT s, SUM(FOOBAR(x)) AS q FROM m [WINDOW 10 minutes] GROUP BY s", "unknown-function"),
         ("SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] WHERE s = :p GROUP BY s", "sql-syntax"),
+        ("SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] WHERE s SIMILAR TO 'a' GROUP BY s", "sql-syntax"),
+        ("SELECT s, SUM(CAST(n AS int64)) AS q FROM m [WINDOW 10 minutes] GROUP BY s", "bad-type"),
         ("SELECT s, SUM(x) AS q FROM m [WINDOW 10 minutes] WHERE s = '${p}' GROUP BY s", "sql-syntax"),
         ("SELECT s, SUM(x) AS `a b` FROM m [WINDOW 10 minutes] GROUP BY s", "bad-name"),
         ("SELECT a.s, a.t - b.t AS q FROM m [WINDOW 2 minutes] a JOIN m [WINDOW 3 minutes] b ON a.s = b.s", "bad-type"),

@@ -6,6 +6,7 @@ import pytest
 
 from partwise.compile.load import load_texts
 from partwise.compile.program import Program
+from partwise.ledger.catalog import from_json, to_json
 
 SOURCE = """\
 source: sales
@@ -42,6 +43,20 @@ def test_what_runs_compares_times_and_the_planner_knows() -> None:
     assert not plain.graph().timed
     assert plain.graph()["v"].fingerprint != program.graph()["v"].fingerprint, "it means something else"
     assert plain.graph()["prices"].fingerprint == program.graph()["prices"].fingerprint, "its rows are the same"
+
+
+def test_the_planner_knows_whether_rows_of_earlier_parts_have_a_time() -> None:
+    first = (
+        "---\nview: v\npart: 1 minute\ninitialize: SELECT item, SUM(n) AS n FROM sales[i] GROUP BY item\nupdate: |\n  "
+    )
+    mine = "SELECT o.item, o.n + p.price AS n FROM v[j-1] o JOIN prices p ON p.item = o.item CROSS JOIN sales[j] s"
+    others = "SELECT o.item, o.n + p.price AS n FROM v[j-1] o JOIN sales[j] s ON s.item = o.item JOIN prices p ON p.item = s.item"
+    for query, known in ((mine, True), (others, False)):
+        program = read(TIMED + first + query + "\n")
+        assert not program.problems
+        table = program.graph()["v"]
+        assert table.own_times is known
+        assert from_json(to_json(table)) == table
 
 
 def test_windows_join_it_in_a_helper_by_every_strategy() -> None:

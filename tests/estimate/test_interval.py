@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from partwise.estimate.formula import Number, Operation, SquareRoot, TotalAt, average, evaluate, used, variance
+from partwise.estimate.formula import (
+    Number,
+    Operation,
+    SquareRoot,
+    SumAt,
+    TotalAt,
+    average,
+    evaluate,
+    is_null,
+    used,
+    variance,
+)
 from partwise.estimate.interval import Interval, NoEstimate, Totals, estimate, ratio_for, student
 
 
@@ -128,3 +139,12 @@ def test_the_worked_example_of_the_docs() -> None:
     for number in (found.value, found.low, found.high, found.high - found.value):
         assert f"{number:,.0f}" in page
     assert isinstance(estimate(TotalAt(0), replace(given, largest=((517.0,),)), 0.1), NoEstimate)
+
+
+def test_a_sum_of_nothing_is_null_as_in_sql() -> None:
+    assert not is_null(SumAt(0, 1), (0.0, 1.0))
+    assert is_null(SumAt(0, 1), (0.0, 0.0))
+    assert is_null(Operation("-", SumAt(0, 1), TotalAt(2)), (0.0, 0.0, 5.0))
+    assert is_null(average(0, 1), (0.0, 0.0))
+    assert is_null(variance(0, 1, 2, True), (4.0, 16.0, 1.0))
+    assert not is_null(TotalAt(0), (0.0,))

@@ -82,7 +82,7 @@ def test_a_stand_in_is_chosen_by_the_time_of_the_missing_part() -> None:
     made_of = made.answer(sql, confidence=0.999)
     cell = the(made_of, "s")
     assert cell.low <= right <= cell.high
-    assert cell.published == 0
+    assert cell.published is None  # as SUM of no rows
 
 
 def test_when_all_keys_are_exact_so_is_the_answer() -> None:
@@ -373,3 +373,25 @@ def test_all_columns_of_rows() -> None:
         map(str, made.truth("SELECT part, part_timestamp, customer, region, x FROM v"))
     )
     assert {c.method for c in found.rows[0].cells.values()} == {"exact"}
+
+
+def test_null_groups_come_last_unless_first_is_asked_for() -> None:
+    made = world(7, keys=300, keep=20)
+    for rows in (*made.published.values(), *made.fresh.values()):
+        rows[:] = [(k, None if x < 40 else g, x) for k, g, x in rows]  # type: ignore[misc]
+    for order, wanted in (
+        ("", ["EU", "US", None]),
+        (" DESC", ["US", "EU", None]),
+        (" NULLS FIRST", [None, "EU", "US"]),
+    ):
+        sql = f"SELECT region, COUNT(*) AS n FROM v GROUP BY region ORDER BY region{order}"
+        assert [row.group["region"] for row in made.answer(sql).rows] == wanted == [r[0] for r in made.truth(sql)]
+
+
+def test_a_sum_of_nothing_is_null_as_in_sql() -> None:
+    made = world(8, keys=300, keep=400)
+    sql = "SELECT SUM(x) FILTER (WHERE x < 0) AS s, AVG(x) FILTER (WHERE x < 0) AS a, SUM(x) - SUM(x) FILTER (WHERE x < 0) AS d FROM v"
+    assert made.truth(sql) == [(None, None, None)]
+    for name in ("s", "a", "d"):
+        cell = the(made.answer(sql), name)
+        assert (cell.method, cell.estimate, cell.published) == ("exact", None, None)

@@ -7,7 +7,7 @@ import pytest
 
 from partwise.compile.load import load_texts
 from partwise.compile.sample.generate import basis
-from partwise.fresh.adding.exactly import COMPUTED, NotAlike, alike, compute
+from partwise.fresh.adding.exactly import COMPUTED, NotAlike, alike, among, compute
 from partwise.parts import Parts
 
 TEXT = """\
@@ -53,7 +53,7 @@ def world(sampled: str) -> duckdb.DuckDBPyConnection:
 def computed(on: duckdb.DuckDBPyConnection, *keys: str) -> list[tuple[object, ...]]:
     view = load_texts({"a.yaml": TEXT.encode()}).views["v"]
     assert view.sampled is not None
-    compute(on, basis(view), view.sampled, "v", Parts.single(8), keys, lambda name: name)
+    compute(on, basis(view), view.sampled, "v", Parts.single(8), among("customer", "string", keys), lambda name: name)
     return on.execute(
         f"SELECT customer, name, total, n, part, epoch(part_timestamp) FROM {COMPUTED} ORDER BY 1, 2"
     ).fetchall()

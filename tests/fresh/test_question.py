@@ -87,9 +87,45 @@ def test_keys_that_a_condition_leaves(where: str, keys: tuple[str, ...] | None) 
     assert ask(f"SELECT SUM(x) AS a FROM v WHERE {where}", KEY).keys == keys
 
 
+@pytest.mark.parametrize(
+    "kind, value, text",
+    [
+        ("bigint", "-5", "-5"),
+        ("bigint", "'5'", None),
+        ("date", "'2026-10-03'", "2026-10-03"),
+        ("date", "DATE '2026-10-03'", "2026-10-03"),
+        ("date", "'today'", None),
+        ("boolean", "TRUE", "true"),
+        ("decimal(10,2)", "1.5", "1.50"),
+        ("decimal(10,2)", "-0.0", "0.00"),
+        ("decimal(10,2)", "1.501", None),
+        ("decimal(20,8)", "1.5", None),
+        ("string", "5", None),
+    ],
+)
+def test_keys_of_other_types_are_texts_as_they_are_hashed(kind: str, value: str, text: str | None) -> None:
+    found = ask(f"SELECT SUM(x) AS a FROM v WHERE k = {value}", [("k", kind)]).keys
+    assert found == (None if text is None else (text,))
+
+
+def test_keys_of_several_columns() -> None:
+    key = [("customer", "string"), ("shop", "int")]
+    found = ask("SELECT SUM(x) AS a FROM v WHERE shop IN (1, 2) AND customer = 'a'", key)
+    assert (found.keys, found.pinned) == (None, (("customer", ("a",)), ("shop", ("1", "2"))))
+    assert ask("SELECT SUM(x) AS a FROM v WHERE shop = 1", key).pinned == (("shop", ("1",)),)
+    assert ask("SELECT SUM(x) AS a FROM v WHERE x = 1", key).pinned == ()
+
+
+def test_a_column_of_the_view_comes_before_a_name_of_select() -> None:
+    with pytest.raises(Refused):
+        ask("SELECT upper(region) AS region, SUM(x) AS s FROM v GROUP BY region", KEY)
+    found = ask("SELECT upper(region) AS r, SUM(x) AS s FROM v GROUP BY r", KEY)
+    assert found.groups == (("r", "UPPER(region)"),)
+
+
 def test_groups_by_name_number_and_alias_are_the_same() -> None:
     for group in ("region", "1", "r"):
         found = ask(f"SELECT region AS r, SUM(x) AS s FROM v GROUP BY {group} ORDER BY 1 DESC", KEY)
         assert found.groups == (("r", "region"),)
-        assert found.order == ((0, True),)
+        assert found.order == ((0, True, False),)
     assert views_of("SELECT SUM(x) FROM Revenue r") == ["Revenue"]

@@ -52,6 +52,26 @@ def test_an_exact_answer_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exact: nothing of 1 part is stale. Fresh as of 10:42:07.\n" in capsys.readouterr().out
 
 
+def test_one_value_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(cell: FreshCell, states: PartStates = STATES) -> list[str]:
+        show_fresh(replace(ANSWER, rows=(FreshRow({}, {"revenue": cell}),), states=states), "10:42")
+        return capsys.readouterr().out.splitlines()
+
+    whole = replace(STATES, stale=Parts.of((NINE, NINE + 1)), beyond=Parts())
+    assert shown(FreshCell(197_040.0, 221_310.0, 220_180.0, 222_440.0, "correction", 204, 88.0), whole) == [
+        "revenue  221,310 ± 1,130 (95 %)   published: 197,040   fresh as of 10:42, 2 stale + 1 missing parts, 5 % of keys"
+    ]
+    assert shown(FreshCell(90.0, 95.0, 95.0, 95.0, "exact", 0, 0.0), replace(whole, missing=Parts())) == [
+        "revenue  95   published: 90   exact, fresh as of 10:42, 2 stale parts"
+    ]
+    assert shown(FreshCell(90.0, differing=7, refused=replace(NO, group={}))) == [
+        "revenue  refused   published: 90   fresh as of 10:42, 1 stale + 1 missing parts, 5 % of keys",
+        "revenue: 7 of the sampled keys changed it, and 30 are needed.",
+        "  Refresh revenue[2026-10-03T09:00], or sample more keys.",
+        "Not in it, because an input is missing: 1 part from 2026-10-03T11:00 on.",
+    ]
+
+
 def test_bounds_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
     top = FreshCell(910.0, method="bound", bound=FreshBound(955.0, True, 59))
     least = FreshCell(1.0, method="bound", bound=FreshBound(2.0, False, None))

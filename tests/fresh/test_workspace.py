@@ -188,9 +188,13 @@ def test_before_the_sample_was_ever_built_there_is_no_answer(place: Path, comman
 def test_what_cannot_be_asked(place: Path, command: Command) -> None:
     define(place, VIEW)
     load_rows(place, "orders", HOURS, rows=6)
-    assert refusal(command, "SELECT SUM(revenue) FROM revenue")["code"] == "no-sample"
+    why = refusal(command, "SELECT SUM(revenue) FROM revenue")
+    assert (why["code"], why["message"]) == ("no-sample", "revenue has no sample")
+    assert why["hint"] == 'add "sample: {ratio: 5 %}" to its definition (the key would be: customer)'
     assert refusal(command, "SELECT SUM(revenue) FROM revenues")["code"] == "no-view"
-    assert refusal(command, "SELECT SUM(revenue) FROM revenue LIMIT 3")["code"] == "not-answerable"
+    why = refusal(command, "SELECT SUM(revenue) FROM revenue LIMIT 3")
+    assert why["message"] == "LIMIT cannot be answered from a sample: the rows that count may not be in it"
+    assert (why["code"], why["hint"]) == ("not-answerable", "run without --fresh for the published rows")
     define(place, VIEW + "sample: 5 %\n")
     assert refusal(command, "SELECT SUM(revenue) FROM revenue", "--ratio", "6%")["code"] == "ratio"
 

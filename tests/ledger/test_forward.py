@@ -327,3 +327,18 @@ def test_versions_and_births_stay_in_the_ledger_as_long_as_they_are_read(ledger:
     ledger.repin("rates", Range(0, 0), one, "me", T)
     with ledger.database.reading() as r:
         assert first_needed(r, "rates") == one
+
+
+def test_when_source_parts_came_to_exist_stays_known_before_any_dimension_counts_forward(ledger: Ledger) -> None:
+    """It may turn forward later, and `verify` asks then which source part came last."""
+    defined(ledger, replace(RATES, forward=False), PRICED)
+    load(ledger, "one")
+    first = arrive(ledger, {0: "a"})
+    arrive(ledger, {1: "b"})
+    for late in ("late", "later"):
+        arrive(ledger, {0: late})
+    build(ledger, "priced")
+    give_up(ledger, 0.0, T + 1)
+    with ledger.database.reading() as r:
+        kept = r.on.execute(select(revision.c.seq).where(revision.c.table == "s", revision.c.part == 0)).scalars().all()
+        assert (min(kept), len(kept)) == (first, 2)

@@ -9,6 +9,7 @@ import pytest
 from partwise.choose.settled import settled
 from partwise.ledger.catalog import settled as catalogued
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.records.strategies import settlements
 from partwise.ledger.runs import existing
 from partwise.ledger.write.commit import Entry
 from partwise.parts import FOREVER, Parts
@@ -203,3 +204,115 @@ def test_whatever_earlier_releases_built_stays(place: Place) -> None:
     assert place.take_over().graph() == known
     assert place.ledger.graph() == known
     assert not place.ledger.plan(T).steps
+
+
+def total(name: str, minutes: int, *lines: str, where: str = "") -> str:
+    """Reads panes by g, which hold more than it needs, where there are any."""
+    return (
+        window(name, minutes, *lines, where=where)
+        .replace("SELECT g, SUM(x)", "SELECT SUM(x)")
+        .replace(" GROUP BY g", "")
+    )
+
+
+def test_who_needs_less_reads_what_is_there_and_keeps_it(place: Place) -> None:
+    place.write(window("a", 2))
+    place.take_over()
+    arrive(place.ledger, dict.fromkeys(range(6), "x"))
+    everything(place)
+    shared = panes(place)
+    before = revisions(place, "a", shared)
+    both = window("a", 2) + total("b", 3) + total("c", 4, where=" WHERE g = 'k'")
+    place.write(both)
+    taken = place.take_over()
+    assert place.tables() == {"s", "a", "b", "c", shared}
+    assert serves(place, shared) == ("a", "b", "c")
+    assert steps(place.ledger.plan(T)) == {"b": Parts.of((2, 5)), "c": Parts.of((3, 5))}, "only their own parts"
+    everything(place)
+    assert revisions(place, "a", shared) == before
+    assert settled(place.load(), place.ledger.strategies()).graph() == taken.graph() == place.ledger.graph()
+
+    after = revisions(place, "b", "c", shared)
+    place.write(total("b", 3) + total("c", 4, where=" WHERE g = 'k'"))
+    place.take_over()
+    assert place.tables() == {"s", "b", "c", shared}, "whoever made it first is gone"
+    assert not place.ledger.plan(T).steps
+    assert place.take_over().graph() == place.ledger.graph()
+    arrive(place.ledger, {3: "late"})
+    assert {step.table for step in place.ledger.plan(T).steps} == {shared}
+    everything(place)
+    assert revisions(place, "b", "c", shared) != after
+
+    after = revisions(place, "b", "c", shared)
+    place.write(both)
+    place.take_over()
+    assert steps(place.ledger.plan(T)) == {"a": Parts.of((1, 5))}
+    assert revisions(place, "b", "c", shared) == after
+
+
+def test_what_was_built_reads_its_own_panes_whatever_covers_it_later(place: Place) -> None:
+    place.write(total("b", 3))
+    place.take_over()
+    arrive(place.ledger, dict.fromkeys(range(6), "x"))
+    everything(place)
+    own = panes(place)
+    place.write(total("b", 3) + window("a", 2) + total("c", 4))
+    place.take_over()
+    assert serves(place, own) == ("b", "c"), "who comes later joins the same panes"
+    assert {step.table for step in place.ledger.plan(T).steps} == {"c", *place.tables() - {"s", "a", "b", "c", own}}
+    place.write(total("b", 5) + window("a", 2) + total("c", 4))
+    place.take_over()
+    assert serves(place, own) == ("b", "c"), "while it is there"
+
+
+def test_who_means_something_else_by_now_looks_again(place: Place) -> None:
+    place.write(window("a", 2) + total("b", 3))
+    place.take_over()
+    arrive(place.ledger, dict.fromkeys(range(6), "x"))
+    everything(place)
+    shared = panes(place)
+    before = revisions(place, "a", shared)
+    place.write(window("a", 2) + total("b", 3, where=" WHERE x > 1"))
+    place.take_over()
+    assert serves(place, shared) == ("a",)
+    everything(place)
+    place.write(window("a", 2) + total("b", 3, where=" WHERE g = 'k'"))
+    place.take_over()
+    assert serves(place, shared) == ("a", "b")
+    everything(place)
+    assert revisions(place, "a", shared) == before
+    place.write(window("a", 2))
+    place.take_over()
+    with place.ledger.database.reading() as r:
+        assert settlements(r).covers == {}, "of those that are gone nothing is known"
+
+
+def test_nobody_is_covered_by_what_has_lost_parts(place: Place) -> None:
+    place.write(window("a", 2))
+    place.take_over()
+    arrive(place.ledger, dict.fromkeys(range(8), "x"))
+    everything(place)
+    held = place.ledger.take(panes(place), "retention", 60, T)
+    place.ledger.commit(held, Entry(held.table, 0, "", None, reason="expired", floor=3), None, T)
+    place.write(window("a", 2) + total("b", 3))
+    place.take_over()
+    assert "b__panes" in place.tables()
+    everything(place)
+    assert parts(place, "b") == Parts.of((2, 7))
+
+
+def test_settling_what_is_covered(place: Place) -> None:
+    place.write(window("a", 2) + total("w", 3).replace("strategy: merge\n", ""))
+    first = place.take_over()
+    shared = panes(place)
+    assert serves(place, shared) == ("a", "w")
+    after = place.settle(first, "recompute")
+    assert after is not None
+    assert serves(place, shared) == ("a",)
+    assert place.take_over().graph() == place.ledger.graph()
+    back = place.settle(after, "merge")
+    assert back is not None
+    assert serves(place, shared) == ("a", "w")
+    arrive(place.ledger, dict.fromkeys(range(4), "x"))
+    everything(place)
+    assert parts(place, "w") == Parts.of((2, 3))

@@ -431,6 +431,25 @@ def test_a_pin_knows_from_what_late_parts_were_computed(ledger: Ledger) -> None:
     assert pasts(ledger, "v") == [([1], 2, [1])]
 
 
+def test_late_parts_that_were_computed_one_after_the_other_share_a_past(ledger: Ledger) -> None:
+    """As they do in a view that follows its source: what is late was late for all of them."""
+    window = (Input("s", Reference.window(-9, 0)),)
+    ledger.define(Graph.of([Table("s", "source", 60, "s1"), replace(V, inputs=window, initial=window)]), T)
+    for p in range(20):
+        arrive(ledger, {p: "a"}, version=p)
+        build(ledger, "v", version=p)
+    arrive(ledger, {10: "late"}, version=20)
+    assert pasts(ledger, "v") == [([*range(10, 20)], 19, [10])]
+    # One of them is repaired; then another row comes for the same part, and one for an older part.
+    held = ledger.take("v", "step", 60, T)
+    pin = ledger.pin(held, T, Parts.single(12))
+    assert pin is not None
+    ledger.commit(held, pin.entry({12: Content(1, "y12")}), 20, T)
+    arrive(ledger, {10: "later"}, version=21)
+    arrive(ledger, {4: "late"}, version=22)
+    assert pasts(ledger, "v") == [([9, 10, 11, *range(13, 20)], 19, [4, 10]), ([12], 20, [4, 10])]
+
+
 def test_what_people_or_definitions_made_due_has_no_past(ledger: Ledger) -> None:
     ledger.define(GRAPH, T)
     arrive(ledger, {0: "a", 1: "b"}, version=0)

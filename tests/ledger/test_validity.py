@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from partwise.ledger.ledger import Ledger
 from partwise.ledger.read.validity import changed_times
+from partwise.ledger.runs import all_due
 from partwise.ledger.write.commit import Content, Entry
 from partwise.parts import FOREVER, Parts, Range, Reference
+from partwise.plan.model import Due
 from partwise.tables import Graph, Input, Table
 from tests.ledger.test_steps import SAME, T, arrive, build, steps
 
@@ -35,6 +37,11 @@ def change(ledger: Ledger, digest: str, *times: tuple[int, int], known: bool = T
     ledger.commit(held, Entry("prices", 0, "p1", None, parts={0: Content(1, digest)}, times=told), None, T)
 
 
+def all_due_of(ledger: Ledger) -> dict[str, list[Due]]:
+    with ledger.database.reading() as r:
+        return all_due(r)
+
+
 def test_only_parts_of_the_time_that_changed_are_due(ledger: Ledger) -> None:
     defined(ledger, PRICED, WIDE)
     change(ledger, "two", (130, 190))  # minutes 2 and 3
@@ -47,6 +54,24 @@ def test_only_parts_of_the_time_that_changed_are_due(ledger: Ledger) -> None:
     change(ledger, "three", (-FOREVER, 59), (300, FOREVER))
     assert steps(ledger.plan(T)) == {"priced": Parts.single(0, 5), "wide": Parts.single(2, 5)}
     assert not ledger.audit()
+
+
+def test_rows_of_own_earlier_parts_have_their_times_too(ledger: Ledger) -> None:
+    """A part whose earlier part met a row that changed is due, though that one itself stays as it is."""
+    own = Input("kept", Reference.window(-1, -1))
+    kept = Table("kept", "view", 60, "k1", (own, *SAME, *READ), SAME, own_times=True)
+    total = replace(kept, name="total", inputs=(replace(own, table="total"), *SAME, *READ), own_times=False)
+    defined(ledger, kept, total)
+    change(ledger, "two", (130, 190))  # minutes 2 and 3
+    assert {name: Parts.of(*((d.lo, d.hi) for d in due)) for name, due in all_due_of(ledger).items()} == {
+        "kept": Parts.of((2, 4)),
+        "total": Parts.of((2, 3)),
+    }
+    assert not ledger.audit()
+    build(ledger, "kept", "x")  # nothing comes out otherwise, and each of them was looked at
+    build(ledger, "total", "x")
+    assert not ledger.audit()
+    assert not steps(ledger.plan(T))
 
 
 def test_what_arrives_later_reads_the_newest_content(ledger: Ledger) -> None:

@@ -20,7 +20,7 @@ def many(text: str, **engine: Any) -> Many:
     table = SimpleNamespace(self_references=(), partitioned_inputs=())
     pin = SimpleNamespace(table=table, due=Parts.of((0, 99)), start=0)
     view = SimpleNamespace(name="v", update=SimpleNamespace(text=text), initialize=None, single_pass=None)
-    limits = {"most_parts": 1000, "most_rows": 10**9, "step_seconds": 30.0} | engine
+    limits = {"most_parts": 1000, "most_rows": 10**9, "step_seconds": 30.0, "stopping": lambda: False} | engine
 
     def refused(*_: object) -> Any:
         raise AnalysisException("[NOT_SUPPORTED] not in one query\nand a long plan")

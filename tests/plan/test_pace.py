@@ -53,6 +53,13 @@ def test_a_step_computes_something_however_short_its_time_is() -> None:
     assert not Pace(0.0).over
 
 
+def test_a_step_that_is_to_stop_publishes_what_it_has() -> None:
+    pace = Pace(math.inf, lambda: True)
+    assert not pace.over
+    pace.took(1, 1.0)
+    assert pace.over
+
+
 def test_a_walk_hands_out_parts_ahead_and_takes_them_back() -> None:
     walk = Walk(TOTAL, Parts.single(3), Parts.of((4, 6), (8, 9)))
     assert next(walk) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -49,12 +50,17 @@ def _too_little(graph: Any, view: Any, start: int, dimension: str, times: Any) -
     return _fed(graph, view, start, dimension, [Range(t.lo + 60, t.hi) for t in times])
 
 
+def _without_own(graph: Any, view: Any, start: int, dimension: str, times: Any) -> Any:
+    return _fed(graph, replace(view, own_times=False), start, dimension, times)
+
+
 BREAKS: dict[str, list[tuple[object, str, Callable[..., Any]]]] = {
     "changes-paint-nothing": [(due_painting, "fed_by_times", lambda *_: due_painting.EVERYTHING - due_painting.EVERYTHING)],
+    "own-parts-have-no-time": [(m, "fed_by_times", _without_own) for m in (due_painting, validity, formula)],
     "a-bit-less-than-the-time": [(m, "fed_by_times", _too_little) for m in (due_painting, validity, formula)],
 }  # fmt: skip
 #: Seeds that were seen to notice. They only save time.
-FIRST = {"a-bit-less-than-the-time": 19}
+FIRST = {"a-bit-less-than-the-time": 19, "own-parts-have-no-time": 243}
 
 
 @pytest.mark.parametrize("name", BREAKS)

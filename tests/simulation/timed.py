@@ -28,7 +28,8 @@ def with_timed(model: Model, seed: int) -> Model:
         some, read = Random(f"{seed} {view.name} {NAME}"), Input(NAME, None)
         if some.random() < 0.7 and read not in view.inputs:
             first = view.initial if some.random() < 0.2 else (*view.initial, read)
-            view = replace(view, inputs=(*view.inputs, read), initial=first)
+            own = bool(view.self_references) and some.random() < 0.5
+            view = replace(view, inputs=(*view.inputs, read), initial=first, own_times=own)
             model = model.with_view(view, model.salts[view.name])
     return model
 
@@ -59,7 +60,7 @@ def seen(
         return tables
     value, visible = tables[NAME][DIMENSION_PART], set[int]()
     for name, span in required(view, start, j):
-        if lengths.get(name) and name != view.name:
+        if lengths.get(name) and (name != view.name or view.own_times):
             first, last = (max(0, min(_COUNT - 1, at // _STRETCH)) for at in _seconds(span, lengths[name]))
             visible |= set(range(first, last + 1))
     text = repr([(n, _stretch(value, n)) for n in sorted(visible)])

@@ -14,6 +14,7 @@ from typing import Any
 Row = dict[str, Any]
 Get = Callable[[str, int, int], list[Row]]
 Needs = Callable[[int], list[tuple[str, int, int]]]
+KEYS = ("keys",)
 
 SOURCES = """
 source: m
@@ -44,6 +45,7 @@ class Model:
     rows: Callable[[int, Get, bool], list[Row]]
     itself: bool = False  # reads its part j-1
     rolling: bool = False  # holds its newest part alone
+    repairs: tuple[str, ...] = ()  # what a late row in `m` can be repaired by
 
 
 def groups(rows: list[Row], key: str = "g") -> dict[Any, list[Row]]:
@@ -89,8 +91,8 @@ update: |
 
     reader = "\nview: large\npart: 1 minute\nupdate: SELECT g FROM total[j] WHERE x > 6\n"
     return [
-        Model("total", text, lambda j: [("m", j, j)], rows, itself=True),
-        Model("large", reader, lambda j: [("total", j, j)], large),
+        Model("total", text, lambda j: [("m", j, j)], rows, itself=True, repairs=KEYS),
+        Model("large", reader, lambda j: [("total", j, j)], large, repairs=KEYS),
     ]
 
 
@@ -106,7 +108,7 @@ view: recent
 part: 1 minute
 update: SELECT g, MAX(x) AS top, COUNT(*) + {k} AS n FROM m[j-1..j] GROUP BY g
 """
-    return [Model("recent", text, lambda j: [("m", j - 1, j)], rows)]
+    return [Model("recent", text, lambda j: [("m", j - 1, j)], rows, repairs=KEYS)]
 
 
 def diamond(k: int) -> list[Model]:
@@ -125,13 +127,20 @@ def diamond(k: int) -> list[Model]:
 
     own = lambda j: [("m", j, j)]  # noqa: E731
     return [
-        Model("sums", view("sums", "SELECT g, SUM(x) AS s FROM m[j] GROUP BY g"), own, left),
-        Model("flags", view("flags", f"SELECT g, COALESCE(MAX(x), 0) > {k} AS b FROM m[j] GROUP BY g"), own, right),
+        Model("sums", view("sums", "SELECT g, SUM(x) AS s FROM m[j] GROUP BY g"), own, left, repairs=KEYS),
+        Model(
+            "flags",
+            view("flags", f"SELECT g, COALESCE(MAX(x), 0) > {k} AS b FROM m[j] GROUP BY g"),
+            own,
+            right,
+            repairs=KEYS,
+        ),
         Model(
             "both",
             view("both", "SELECT s.g, s.s, f.b FROM sums[j] s JOIN flags[j] f ON f.g <=> s.g"),
             lambda j: [("sums", j, j), ("flags", j, j)],
             both,
+            repairs=KEYS,
         ),
     ]
 
@@ -176,7 +185,7 @@ part: 1 minute
 update: |
   SELECT a.g, a.x, b.x AS y FROM m[j] a JOIN n[j-1..j] b ON a.g = b.g AND abs(a.x - b.x) <= {k}
 """
-    return [Model("near", text, lambda j: [("m", j, j), ("n", j - 1, j)], rows)]
+    return [Model("near", text, lambda j: [("m", j, j), ("n", j - 1, j)], rows, repairs=KEYS)]
 
 
 def dimension(k: int) -> list[Model]:
@@ -207,7 +216,7 @@ update: |
   SELECT g, x FROM (SELECT g, x, row_number() OVER (PARTITION BY g ORDER BY u DESC) AS place FROM m[j])
   WHERE place <= {k}
 """
-    return [Model("newest", text, lambda j: [("m", j, j)], rows)]
+    return [Model("newest", text, lambda j: [("m", j, j)], rows, repairs=KEYS)]
 
 
 def sliding(k: int) -> list[Model]:
@@ -237,8 +246,8 @@ strategy: {strategy}
 query: SELECT q.g, COUNT(*) AS n, SUM(q.x) AS s FROM m [WINDOW 4 minutes] q GROUP BY q.g
 """
     return [
-        Model("sliding", text, lambda j: [("m", j - 2, j)], rows),
-        Model("wider", beside, lambda j: [("m", j - 3, j)], wider),
+        Model("sliding", text, lambda j: [("m", j - 2, j)], rows, repairs=KEYS),
+        Model("wider", beside, lambda j: [("m", j - 3, j)], wider, repairs=KEYS),
     ]
 
 
@@ -302,7 +311,7 @@ update: |
   SELECT a.g, name, SUM(a.x) AS s, COUNT(a.x) AS c, COUNT(*) + {k} AS n
   FROM m[j] a JOIN n[j] b ON a.g = b.g JOIN d ON d.g = b.g WHERE b.x >= 0 GROUP BY a.g, name
 """
-    return [Model("matched", text, lambda j: [("m", j, j), ("n", j, j), ("d", 0, 0)], rows)]
+    return [Model("matched", text, lambda j: [("m", j, j), ("n", j, j), ("d", 0, 0)], rows, repairs=KEYS)]
 
 
 def counted(k: int) -> list[Model]:
@@ -323,7 +332,7 @@ update: |
   SELECT d.name, COUNT(*) AS n, SUM(m.x) AS s, COUNT(m.x) AS c, MAX(m.x) AS top
   FROM m[j-1..j] m JOIN d ON d.g = m.g WHERE m.u % {k + 1} <> 0 GROUP BY d.name
 """
-    return [Model("counted", text, lambda j: [("m", j - 1, j), ("d", 0, 0)], rows)]
+    return [Model("counted", text, lambda j: [("m", j - 1, j), ("d", 0, 0)], rows, repairs=("merge",))]
 
 
 def rolling(k: int) -> list[Model]:

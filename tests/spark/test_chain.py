@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from partwise.ledger.records.running import Running
 from partwise.parts import Parts
 from partwise.storage import open_at
-from spark_jobs.run import run_all
+from spark_jobs.run import run, run_all
 from spark_jobs.step import chain
 from spark_jobs.verify.verify import verify
 
@@ -114,6 +116,21 @@ def test_a_step_that_takes_long_publishes_and_the_next_goes_on(spark: SparkSessi
     assert [report.parts for report in reports] == [Parts.single(p) for p in range(5)]
     assert [entry for entry in seen if entry[0] == "total"] == [("total", 1, 5 - p) for p in range(5)]
     assert workspace.rows("total")[4] == [{"g": "a", "x": 10, "n": 5}]
+    assert verify(workspace.engine).different == ()
+
+
+def test_a_step_that_is_stopped_publishes_what_it_has(spark: SparkSession, tmp_path: Path) -> None:
+    workspace = Workspace(spark, tmp_path / "w", DEFINITIONS)
+    workspace.replace("m", {p: [{"t": None, "g": "a", "x": p}] for p in range(6)})
+    stop = threading.Event()
+
+    def seen(step: Running) -> None:
+        if step.table == "total" and step.done == 3:
+            stop.set()
+
+    reports = [outcome.report for outcome in run(workspace.with_engine(progress=seen), stop=stop)]
+    assert [r.parts for r in reports if r is not None and r.table == "total"] == [Parts.of((0, 2))]
+    assert [r.parts for r in run_all(workspace.engine) if r.table == "total"] == [Parts.of((3, 5))]
     assert verify(workspace.engine).different == ()
 
 

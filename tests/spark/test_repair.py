@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,17 @@ def test_another_dimension_makes_only_parts_with_its_changed_keys_due(
     assert computed(("b", "south"), ("b", "west"), ("c", "west"), (None, "nowhere"), ("z", "far"))["regions"] == [1]
 
 
+def test_new_parts_do_not_keep_stale_ones_from_being_repaired(spark: SparkSession, tmp_path: Path) -> None:
+    """Late rows mostly come with new ones: what these add is computed whole, the parts before them are not."""
+    space, rng = filled(spark, tmp_path / "w", "grouped")
+    late = [*space.rows("m")[BASE + 1], row(BASE + 1, rng, k="a")]
+    space.replace("m", {BASE + 1: late, BASE + 4: [row(BASE + 4, rng)]})
+    (report,) = space.run()
+    assert report.repair is not None
+    assert (report.repair.by, report.repair.keys, [*report.parts]) == ("keys", 1, [BASE + 1, BASE + 2, BASE + 4])
+    assert verify(space.engine).different == ()
+
+
 def test_only_files_with_touched_keys_are_written_again(spark: SparkSession, tmp_path: Path) -> None:
     space, rng = filled(spark, tmp_path / "w", "two_keys")
     rows = space.rows("m")[BASE + 1]
@@ -198,9 +210,9 @@ def test_large_parts_are_cut_by_key_and_only_touched_files_are_read(
     opened: set[str] = set()
     read = keys._read
 
-    def reading(given: storage.Handle, file: storage.File, *rest: Any) -> Any:
-        opened.update({file.path} if given.path == before.path else ())
-        return read(given, file, *rest)
+    def reading(given: storage.Handle, files: Sequence[storage.File], *rest: Any) -> Any:
+        opened.update(file.path for file in files if given.path == before.path)
+        return read(given, files, *rest)
 
     monkeypatch.setattr(keys, "_read", reading)
     space.replace("m", {BASE: [*rows, row(BASE, rng, k="042")]})
@@ -368,7 +380,7 @@ def test_a_repair_that_spark_refuses_is_left_alone_for_a_while(
 
     space, rng = filled(spark, tmp_path / "w", "grouped")
     monkeypatch.setattr(run_step, "make_patch", refused)
-    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0, "merge": 0})
+    monkeypatch.setattr(repair, "FIXED", {"recompute": 10**8, "keys": 0.01, "merge": 0.01})
     monkeypatch.setattr(repair, "MOST_CHANGED", 10)
     for _ in range(2):
         space.replace("m", {BASE + 1: [*space.rows("m")[BASE + 1], row(BASE + 1, rng)]})

@@ -220,6 +220,36 @@ def test_what_has_grown_is_counted_again_and_changed_where_that_pays(
     assert not workspace.ledger.audit()
 
 
+def test_panes_that_others_pay_for_are_read_where_that_costs_less(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_group = "view: {}\npart: 1 minute\n{}query: SELECT {}MAX(x) AS s FROM m [WINDOW 3 minutes]{}\n---\n"
+    base = by_group.format("base", "strategy: merge\n", "g, ", " GROUP BY g")
+    workspace = Workspace(spark, tmp_path, SOURCE + base + by_group.format("total", "", "", ""))
+    workspace.replace("m", arrived(range(0, 6)))
+    workspace.run()
+    (panes,) = helpers(workspace)
+    assert workspace.ledger.graph()[panes].serves == ("base", "total")
+    assert settled(workspace, "total").strategy == "merge", "another table would cost more than it saves"
+    assert [row["s"] for row in workspace.rows("total")[2]] == [2 + 7]
+    with workspace.ledger.database.writing(0.0) as w:
+        count_again(w, "total")
+    workspace.load()
+    workspace.replace("m", arrived(range(6, 7)))
+    workspace.run()
+    assert settled(workspace, "total").strategy == "merge", "counted again, and it stays"
+
+    monkeypatch.setattr(window, "TABLE", 0)
+    monkeypatch.setattr(window, "WRITTEN", 0)
+    workspace.define(SOURCE + base + by_group.format("total", "", "", "").replace("3 minutes", "5 minutes"))
+    assert workspace.ledger.strategies().covers
+    workspace.run()
+    assert workspace.ledger.strategies().covers == {}, "its own panes have fewer rows, and cost nothing"
+    assert workspace.ledger.graph()[panes].serves == ("base",)
+    assert [row["s"] for row in workspace.rows("total")[4]] == [4 + 7]
+    assert not workspace.ledger.audit()
+
+
 def test_a_query_that_fails_is_not_settled(spark: SparkSession, tmp_path: Path) -> None:
     workspace = Workspace(spark, tmp_path, SOURCE + SUMS.replace("x % 2 = 1", "x % (g = 'a') = 1"))
     workspace.replace("m", arrived(range(0, 8)))

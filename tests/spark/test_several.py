@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,11 +34,14 @@ NODE = "dimension: nodes\ncolumns: {node: string, region: string}\nfiles: nodes.
 #: Each form of query once, inner joins and pairs twice.
 MAKERS: tuple[Callable[[Draw], Form], ...] = tuple(dict.fromkeys(oracle.FORMS))
 
-#: A view of which rows and groups are counted before its first part.
-COUNTED = "counted"
+#: Views of which rows and groups, or joined rows, are counted before their first part.
+COUNTED = "counted_"
 #: Those that can be kept in several ways, and some others, once more in another way.
 AGAIN = "again_"
 KEPT = (oracle.inner, oracle.inner, oracle.band, oracle.grouped, oracle.grouped, oracle.sets, oracle.top)
+#: Views that show windows which are not complete.
+PARTIAL = "partial_"
+EARLY = (oracle.inner, oracle.sets, oracle.frequent, oracle.last_rows)
 #: Views that hold what their windows give now.
 ROLLING = "rolling_"
 
@@ -50,8 +55,10 @@ def document(name: str, form: Form) -> str:
     if name.startswith(ROLLING):
         return f"---\nview: {name}\npart: {form.view} seconds\noutput: rolling\nquery: |\n  {form.sql}\n"
     way = form.strategies[len(form.strategies) // 2 if name.startswith(AGAIN) else -1]
-    strategy = f"strategy: {way}\n" if form.output == "snapshot" else "output: pairs\n"
-    strategy = "" if name == COUNTED else strategy
+    way = "" if form.partial else f"strategy: {way}\n"
+    strategy = way if form.output == "snapshot" else "output: pairs\n"
+    strategy = "" if name.startswith(COUNTED) else strategy
+    strategy += "partial: true\n" if form.partial else ""
     return f"---\nview: {name}\npart: {form.view} seconds\n{strategy}query: |\n  {form.sql}\n"
 
 
@@ -68,7 +75,10 @@ def test_every_form(spark: SparkSession, tmp_path: Path) -> None:
     forms = {f"v{at}_{make.__name__}": make(draw) for at, make in enumerate((*MAKERS, oracle.pairs))}
     forms |= {f"{AGAIN}{at}": make(draw) for at, make in enumerate(KEPT)}
     forms |= {f"{ROLLING}{make.__name__}": make(draw) for make in MAKERS if make is not oracle.pairs}
-    forms[COUNTED] = next(form for name, form in forms.items() if name.endswith("distinct"))
+    forms |= {f"{PARTIAL}{make.__name__}": replace(make(draw), partial=True) for make in EARLY}
+    kept_so = {"last": oracle.distinct, "cells": oracle.grouped}
+    for way, make in kept_so.items():
+        forms[COUNTED + way] = next(form for form in iter(partial(make, draw), None) if way in form.strategies)
     views = "".join(document(name, form) for name, form in forms.items())
     workspace = Workspace(spark, tmp_path, SOURCES + NODE + views)
     workspace.dimension("nodes", [{"node": node, "region": region} for node, region in NODES.items()])
@@ -77,6 +87,8 @@ def test_every_form(spark: SparkSession, tmp_path: Path) -> None:
         workspace.replace(stream, parts)
     workspace.run()
     compare(workspace, forms, history)
+    settled = workspace.ledger.strategies()
+    assert all(settled[COUNTED + way].groups is not None for way in kept_so)
     for _ in range(3):
         history, stream, part = draw.late(history)
         workspace.replace(stream, {part: history[stream][part]})

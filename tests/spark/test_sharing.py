@@ -42,6 +42,8 @@ VIEWS = {
     "rolls": (SUM.format(3), "strategy: subtract"),
     "rolls_too": (SUM.format(3).replace("AS s", "AS other"), "strategy: subtract"),
     "partly": (SUM.format(3), "strategy: merge\npartial: true"),
+    "total": (SUM.format(3).replace("g, ", "").replace(" GROUP BY g", ""), "strategy: merge"),
+    "of_a": ("SELECT COUNT(x) AS n FROM m [WINDOW 2 minutes] WHERE g = 'a' OR g IS NULL", "strategy: merge"),
     "runs": (run_of("a", "b"), ""),
     "longer_runs": (run_of("a", "b", "c"), ""),
 }
@@ -82,7 +84,11 @@ def test_contents_are_those_of_helpers_of_their_own(spark: SparkSession, tmp_pat
     everything = tuple(VIEWS)
     workspace.define(defined(*everything))
     serves = {t.serves for n, t in workspace.ledger.graph().tables.items() if n.startswith("m__")}
-    assert {("short", "long", "named", "partly"), ("rolls", "rolls_too"), ("runs", "longer_runs")} <= serves
+    assert {
+        ("short", "long", "named", "partly", "total", "of_a"),
+        ("rolls", "rolls_too"),
+        ("runs", "longer_runs"),
+    } <= serves
     done = {report.table for report in workspace.run()}
     assert done.isdisjoint([*first, *(f"own_{name}" for name in first)]), "those that were there are left alone"
     same_twice(workspace, *everything)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.schema import part
 from partwise.parts import Parts
 from partwise.settings import Batch
+from spark_jobs.fused import PartQuery, compute
 from spark_jobs.run import run_all
+from spark_jobs.step.small import Collected
 from spark_jobs.together import run_together
 
 from .workspace import Workspace
@@ -42,6 +44,13 @@ QUERIES = {
     "exact": "SELECT CAST(SUM(x) AS decimal(20, 2)) AS s, CAST(NULL AS binary) AS b, date'2026-01-01' AS day FROM m[j]",
     "wide": "SELECT g, COUNT(*) AS n FROM m[j-1..j+1] GROUP BY g",
     "mapped": "SELECT map('n', COUNT(*)) AS counts FROM m[j]",
+    # These are one query with others.
+    "tops": "SELECT m.g, MAX(m.y) AS top, AVG(m.x) AS a FROM m[j] m WHERE m.x > 1 GROUP BY m.g HAVING MAX(m.y) > -1",
+    "counted": "SELECT q.g, COUNT(*) FILTER (WHERE q.y > 0) AS n, STDDEV(q.x) AS d FROM m[j] q WHERE q.y < 2 GROUP BY q.g",
+    "total": "SELECT SUM(y) AS s, COUNT(*) AS n FROM m[j]",
+    "total_high": "SELECT SUM(x) AS s, MIN(t) AS t FROM m[j] WHERE y > 1",
+    "picked": "SELECT t, UPPER(g) AS g, x FROM m[j] WHERE y < 1",
+    "names": "SELECT d.name, COUNT(m.x) AS n FROM m[j] m JOIN d ON d.g = m.g WHERE m.x > 2 GROUP BY d.name",
 }
 TEXT = "---".join([SOURCE, *(f"\nview: {name}\npart: 1 minute\nupdate: {sql}\n" for name, sql in QUERIES.items())])
 TEXT += "---\nview: after\npart: 1 minute\nupdate: SELECT SUM(s) AS s FROM sums[j]\n"
@@ -77,18 +86,45 @@ def counting(points: list[str]) -> Callable[[str], None]:
     return lambda point: points.append(point) if point == "together" else None
 
 
-@pytest.fixture(scope="module")
-def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, Workspace]]:
-    at = tmp_path_factory.mktemp("together")
-    found = [Workspace(spark, at / name, TEXT, batch=limits) for name, limits in (("a", ALONE), ("b", TOGETHER))]
-    for space in found:
-        space.dimension("d", [{"g": g, "name": g * 2} for g in "ab"])
+def made_in(folder: Path, spark: SparkSession, batch: Batch) -> Workspace:
+    space = Workspace(spark, folder, TEXT, batch=batch)
+    space.dimension("d", [{"g": g, "name": g * 2} for g in "ab"])
+    return space
+
+
+@pytest.fixture
+def pair(spark: SparkSession, tmp_path: Path) -> Iterator[tuple[Workspace, Workspace]]:
+    found = [made_in(tmp_path / name, spark, limits) for name, limits in (("a", ALONE), ("b", TOGETHER))]
     yield found[0], found[1]
     for space in found:
         space.ledger.database.close()
 
 
-def test_contents_are_those_of_steps_one_by_one(pair: tuple[Workspace, Workspace]) -> None:
+@pytest.fixture(scope="module")
+def space(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """For tests that each work on a part of their own; all views begin before these."""
+    found = made_in(tmp_path_factory.mktemp("together"), spark, TOGETHER)
+    found.replace("m", {8: rows(random.Random(0), 8)})
+    found.run()
+    yield found
+    found.ledger.database.close()
+
+
+@pytest.fixture
+def made_one(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The tables whose queries were computed as one with others."""
+    found = set[str]()
+
+    def noticed(queries: Sequence[PartQuery]) -> list[Collected] | None:
+        answer = compute(queries)
+        found.update(query.computing.pin.table.name for query in queries if answer is not None)
+        return answer
+
+    monkeypatch.setattr("spark_jobs.together.compute", noticed)
+    return found
+
+
+def test_contents_are_those_of_steps_one_by_one(pair: tuple[Workspace, Workspace], made_one: set[str]) -> None:
     """Random rows, late rows and emptied parts; at some moments the job crashes between two commits."""
     rng = random.Random(7)
     one_by_one, together = pair
@@ -97,7 +133,7 @@ def test_contents_are_those_of_steps_one_by_one(pair: tuple[Workspace, Workspace
         new = {p: rows(rng, p) for p in arriving}
         for space in pair:
             space.replace("m", new)
-        left = rng.randint(1, 12)
+        left = rng.randint(1, 18)
 
         def crash(point: str) -> None:
             nonlocal left
@@ -116,6 +152,7 @@ def test_contents_are_those_of_steps_one_by_one(pair: tuple[Workspace, Workspace
         assert together.ledger.audit() == {}
         assert together.run() == []
     assert jobs
+    assert made_one >= {"sums", "tops", "counted", "total", "total_high", "rows", "picked", "named", "names"}
 
 
 def as_of(space: Workspace, p: int) -> dict[str, int]:
@@ -124,9 +161,8 @@ def as_of(space: Workspace, p: int) -> dict[str, int]:
         return {row.table: row.as_of for row in found}
 
 
-def test_one_pin_for_all(pair: tuple[Workspace, Workspace]) -> None:
+def test_one_pin_for_all(space: Workspace) -> None:
     """Rows that come while the job runs are in no table, and all tables are due for them."""
-    _, space = pair
     space.replace("m", {9: rows(random.Random(1), 9)})
     names = [name for name in QUERIES if name != "wide"]
 
@@ -143,8 +179,7 @@ def test_one_pin_for_all(pair: tuple[Workspace, Workspace]) -> None:
     assert space.ledger.audit() == {}
 
 
-def test_tables_that_others_write_are_left_out(pair: tuple[Workspace, Workspace]) -> None:
-    _, space = pair
+def test_tables_that_others_write_are_left_out(space: Workspace) -> None:
     space.replace("m", {11: rows(random.Random(3), 11)})
     with space.engine.leased("few"):
         found = {report.table for report in run_together(space.engine, ["sums", "few", "rows"])}

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from partwise import storage
+from partwise.choose.covering import with_covers
 from partwise.choose.settled import settled as settled_as
 from partwise.choose.settled import too_late_to_share
 from partwise.compile.load import load
@@ -67,10 +68,12 @@ class Workspace:
     def load(self) -> None:
         written = settled_as(load(str(self.at / "view_defs")), self.ledger.strategies())
         with self.ledger.database.reading() as r:
-            alone = too_late_to_share(r, self.ledger.graph_at(r), written)
+            graph = self.ledger.graph_at(r)
+            written, covers = with_covers(graph, written)
+            alone = too_late_to_share(r, graph, written)
         self.definitions: Program = written.with_own(written.owning | alone)
         assert self.definitions.ok, [str(p) for p in self.definitions.problems]
-        self.ledger.define(self.definitions.graph(), time.time())
+        self.ledger.define(self.definitions.graph(), time.time(), covers=covers)
         self.engine = Engine(self.spark, self.ledger, self.definitions, self.warehouse, **self.given)
 
     def with_engine(self, **given: Any) -> Engine:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from partwise.sql.columns import outputs, unknown
+from partwise.sql.columns import named_in, outputs, unknown
 from partwise.sql.references import analyse
 
 TABLES = {
@@ -115,3 +115,30 @@ def test_columns_of_results(sql: str, names: tuple[str | None, ...] | None) -> N
     assert tree is not None
     found = outputs(tree, columns)
     assert (None if found is None else tuple(o.name for o in found)) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT amount, COUNT(*) FROM m GROUP BY amount", ["amount"]),
+        ("SELECT Amount * 2, 3*other FROM m", ["amount", "other"]),
+        ("SELECT (1)*other, count ( * ) FROM m", ["other"]),
+        ("SELECT x.`weird name` FROM m x", ["Weird Name"]),
+        ("SELECT * FROM m", ALL := ["amount", "other", "Weird Name"]),
+        ("SELECT DISTINCT * FROM m", ALL),
+        ("SELECT m.* FROM m", ALL),
+        ("SELECT count, * FROM m", ALL),
+        ("SELECT mycount(*) FROM m", ALL),
+        ("SELECT struct(*) FROM m", ALL),
+        ("SELECT -- these\n * FROM m", ALL),
+        ("SELECT /* these */ * FROM m", ALL),
+        ("SELECT '--', * FROM m", ALL),
+        ("SELECT k FROM m NATURAL JOIN n", ALL),
+        ("FROM m |> WHERE k > 1", ALL),
+        ("SELECT k FROM (TABLE m)", ALL),
+        ("SELECT IDENTIFIER('am' || 'ount') FROM m", ALL),
+    ],
+)
+def test_columns_that_a_text_may_use(text: str, expected: list[str]) -> None:
+    """A column too many is read for nothing, one that is missing would be NULL."""
+    assert named_in(text, ["amount", "other", "Weird Name"]) == expected

@@ -73,6 +73,7 @@ def _view_json(graph: Graph, item: ViewAudit) -> dict[str, object]:
         "parts": item.parts,
         "due": item.due,
         "mixed": [_mixture_json(graph, mixture) for mixture in item.mixed],
+        "published": item.published,
         "superseded_at_commit": item.superseded_at_commit,
     }
 
@@ -93,7 +94,13 @@ def _show(graph: Graph, found: Audit) -> None:
     from partwise.ledger.read.audit_report import mixture_line
 
     rows = [
-        (item.view, f"{item.parts:,}", f"{item.due:,}", f"{len(item.mixed):,}", f"{item.superseded_at_commit:,}")
+        (
+            item.view,
+            f"{item.parts:,}",
+            f"{item.due:,}",
+            f"{len(item.mixed):,}",
+            f"{item.superseded_at_commit:,} of {item.published:,}",
+        )
         for item in found.views
         if graph[item.view].helper_of is None or item.mixed
     ]

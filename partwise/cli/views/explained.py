@@ -95,13 +95,21 @@ def explained(snapshot: Snapshot, program: Program, name: str, part: int | None,
 
 def _together(snapshot: Snapshot, program: Program, name: str) -> float | None:
     """What the view and those that read its panes cost, as a share of what they would cost by themselves."""
+    from partwise.choose.covering import share_of_own
     from partwise.choose.families import family, saved
+    from partwise.compile.sharing.cover import panes_of
     from partwise.ledger.records.strategies import groups_in_pane, settlements, usual_rows
 
     view, known = program.views[name], settlements(snapshot.r)
     rows = None if view.shape is None else usual_rows(snapshot.r, view.shape.table)
     if view.shape is None or rows is None:
         return None
+    if name in program.covered and (own := panes_of(view)) is not None:
+        panes = program.covered[name].helpers[0]
+        counted = known.get(name)
+        groups = None if counted is None else counted.groups
+        ratio = own.part // panes.part
+        return share_of_own(view.shape, ratio, rows, groups, usual_rows(snapshot.r, panes.name))
     others = [other.shape for other, _ in family(program, known, view).reading if other.shape is not None]
     groups = groups_in_pane(snapshot.r, snapshot.graph, name, known.get(name), rows)
     return saved([view.shape, *others], rows, groups)

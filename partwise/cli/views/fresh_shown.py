@@ -12,6 +12,7 @@ from partwise.parts import Parts, part_text
 
 if TYPE_CHECKING:
     from partwise.fresh.answer import FreshAnswer, FreshCell, RefusedCell
+    from partwise.fresh.states import PartStates
 
 _WIDE = 24  # characters of a plot
 
@@ -113,9 +114,15 @@ def _parts(parts: Parts, length: int) -> list[str]:
 
 
 def show_fresh(found: FreshAnswer, when: str) -> None:
-    """Value ± half of the interval, what is published, and where both lie in a small plot."""
+    """Value ± half of the interval and what is published: one line, or a table with small plots of both."""
     if (selected := found.selected) is not None:
         table([*selected.columns, "fresh"], [[*map(_text, row), "yes" if ok else "no"] for row, ok in selected.rows])
+    if (one := _only_cell(found)) is not None:
+        print(_one_line(*one, found, when))
+        _show_refused(found)
+        if beyond := _beyond(found).strip():
+            print(beyond)
+        return
     rows: list[list[str]] = []
     groups = list(found.rows[0].group) if found.rows else []
     columns = list(found.rows[0].cells) if found.rows else []
@@ -130,14 +137,43 @@ def show_fresh(found: FreshAnswer, when: str) -> None:
             rows.append(line)
     if rows:
         table([*groups, "result", "fresh", "published", *([""] if plotted else [])], rows)
-    for each in found.refused:
-        group = ", ".join(f"{name} {_text(value)}" for name, value in each.group.items())
-        print(f"{group + ': ' if group else ''}{each.message}.\n  {each.hint[0].upper() + each.hint[1:]}.")
+    _show_refused(found)
     print(_summary(found, when))
 
 
+def _only_cell(found: FreshAnswer) -> tuple[str, FreshCell] | None:
+    """Of a query with one result and no groups."""
+    if found.selected is not None or len(found.rows) != 1 or found.rows[0].group or len(found.rows[0].cells) != 1:
+        return None
+    return next(iter(found.rows[0].cells.items()))
+
+
+def _one_line(name: str, cell: FreshCell, found: FreshAnswer, when: str) -> str:
+    known = [f"fresh as of {when}", *([counts] if (counts := _counted(found.states)) else [])]
+    if cell.method == "exact":
+        known = ["exact", *known]
+    elif found.states.dirty:
+        known.append(f"{100 * found.ratio:.3g} % of keys")
+    counted = ", ".join(known)
+    return f"{name}  {_value(cell, found.confidence)}   published: {_text(cell.published)}   {counted}"
+
+
+def _counted(states: PartStates) -> str:
+    """`2 stale + 1 missing parts`."""
+    counts = [(n.count, word) for n, word in ((states.stale, "stale"), (states.missing, "missing")) if n]
+    if not counts:
+        return ""
+    return f"{' + '.join(f'{n:,} {word}' for n, word in counts)} {'part' if counts[-1][0] == 1 and len(counts) == 1 else 'parts'}"
+
+
+def _show_refused(found: FreshAnswer) -> None:
+    for each in found.refused:
+        group = ", ".join(f"{name} {_text(value)}" for name, value in each.group.items())
+        print(f"{group + ': ' if group else ''}{each.message}.\n  {each.hint[0].upper() + each.hint[1:]}.")
+
+
 def _summary(found: FreshAnswer, when: str) -> str:
-    states, length = found.states, found.length
+    states = found.states
     if not states.dirty:
         said = f"Exact: nothing of {states.clean.count:,} {'part' if states.clean.count == 1 else 'parts'} is stale. Fresh as of {when}."
     else:
@@ -146,10 +182,15 @@ def _summary(found: FreshAnswer, when: str) -> str:
         said = f"{'Exact, fresh' if exact else 'Fresh'} as of {when}: {' + '.join(counts)}"
         said += f" of {(states.clean | states.dirty).count:,} parts"
         said += "." if exact else f", {100 * found.ratio:.3g} % of keys."
-    if states.beyond:
-        first = part_text(states.beyond.first, length)
-        said += f" Not in it, because an input is missing: {states.beyond.count:,} {'part' if states.beyond.count == 1 else 'parts'} from {first} on."
-    return said
+    return said + _beyond(found)
+
+
+def _beyond(found: FreshAnswer) -> str:
+    beyond = found.states.beyond
+    if not beyond:
+        return ""
+    first = part_text(beyond.first, found.length)
+    return f" Not in it, because an input is missing: {beyond.count:,} {'part' if beyond.count == 1 else 'parts'} from {first} on."
 
 
 def _value(cell: FreshCell, confidence: float) -> str:

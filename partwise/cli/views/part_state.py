@@ -113,7 +113,8 @@ def mixture_text(graph: Graph, known: PartHistory) -> str:
 
 def versions_text(graph: Graph, known: PartHistory) -> str:
     """The end of such an answer: which versions of forward dimensions the part reads, and why."""
-    return "".join(f" {version_text(graph, item)}." for item in known.versions)
+    told = "".join(f" {version_text(graph, item)}." for item in (*known.versions, *known.window_versions))
+    return f"{told} Rows of earlier parts of a window keep the version of theirs." if known.window_versions else told
 
 
 _SIMPLE = {

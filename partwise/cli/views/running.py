@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from partwise.backfill.bar import bar
 from partwise.cli.views.show import as_json, moment_json, moment_text, say
-from partwise.parts import range_text
+from partwise.parts import duration_text, range_text
 
 #: Seconds between two drawings.
 _BETWEEN = 0.2
@@ -88,16 +88,28 @@ class Live(TerminalLine):
     def __init__(self, graph: Callable[[], Graph]) -> None:
         super().__init__()
         self._graph = graph
+        self._loaded: dict[str, str] = {}
 
     def draw(self, step: Running) -> None:
         # The first part of a step is told by the line of the step itself, when it is done.
         if self._shown and step.of > 1:
             self.tell(progress_line(self._graph(), step, time.time() - step.since))
 
+    def working(self, step: Running) -> None:
+        """Also where no part is finished for long: nobody should think that it hangs."""
+        seconds = max(0, round(time.time() - step.since))
+        self.tell(f"{progress_line(self._graph(), step, seconds)}; at work for {duration_text(seconds)}")
+
     def load(self, table: str, files: int, of: int) -> None:
         """So many files are loaded; the next ones are being read."""
         if of > 1:
-            self.tell(f"{table}: {files:,} of {of:,} files loaded ...", often=False)
+            self._loaded[table] = f"{files:,} of {of:,} files loaded"
+            self.tell(f"{table}: {self._loaded[table]} ...", often=False)
+
+    def loading_since(self, table: str, since: float) -> None:
+        """One large file, or a Delta table of others, has no files to count."""
+        seconds = max(0, round(time.time() - since))
+        self.tell(f"{table}: {self._loaded.get(table, 'being loaded')}; at work for {duration_text(seconds)}")
 
 
 def _steps(snapshot: Snapshot) -> list[Running]:

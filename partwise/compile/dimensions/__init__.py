@@ -15,3 +15,16 @@ class Kind:
 
 FORWARD = Kind("forward-query", "a forward dimension")
 TIMED = Kind("valid-from", "a dimension with valid_from")
+
+
+def time_of_part(qualifier: str) -> str:
+    """The time of a row of a view that a query reads: when its part begins, in microseconds since 1970."""
+    return f"UNIX_MICROS({qualifier}.part_timestamp)"
+
+
+def meets_validity(text: str, name: str) -> bool:
+    """Whether in a statement as it runs rows of the view of this name, or alias, meet what was valid at their time.
+
+    Every command asks, so the text is not parsed again: nothing but such a join compares this time first."""
+    written = (name, "`" + name.replace("`", "``") + "`")
+    return any(f"{time_of_part(qualifier)} >= " in text for qualifier in written)

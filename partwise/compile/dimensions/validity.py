@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from partwise.compile.dimensions import TIMED
+from partwise.compile.dimensions import TIMED, time_of_part
 from partwise.compile.dimensions.joins import DimensionJoin, dimension_joins
 from partwise.definitions.definitions import Definition, Dimension, Source
 from partwise.sql.columns import place
@@ -83,7 +83,7 @@ def _time_of(found: FoundReference, table: Definition | None) -> str:
     """Microseconds since 1970 of a row: its event time, or of a view when its part begins."""
     qualifier = quoted(found.alias or found.table)
     if not isinstance(table, Source):
-        return f"UNIX_MICROS({qualifier}.part_timestamp)"
+        return time_of_part(qualifier)
     column = f"{qualifier}.{quoted(table.time.column)}"
     if table.time.unit is None:
         return f"UNIX_MICROS(CAST({column} AS TIMESTAMP))"

@@ -69,9 +69,9 @@ def lift(text: str, index: str = "j") -> Lifted:
     if not references.parts:
         raise NotLiftable("it reads no parts")
     called = {found.start: f"__in{at}" for at, found in enumerate(references.tables, start=1)}
-    tree, strings = _parsed(splice(text, lambda found: called[found.start], index, references))
+    tree, strings = parsed(splice(text, lambda found: called[found.start], index, references))
     rewriter = Rewriter({called[found.start] for found in references.parts})
-    lifted = _unmasked(_written(rewriter.query(tree, {}, name=INDEX)), strings)
+    lifted = unmasked(written(rewriter.query(tree, {}, name=INDEX)), strings)
     inputs = tuple(
         LiftedInput(called[f.start], f.table, f.reference, rewriter.columns.get(called[f.start]))
         for f in references.tables
@@ -81,18 +81,18 @@ def lift(text: str, index: str = "j") -> Lifted:
     return Lifted(lifted, inputs)
 
 
-def _parsed(text: str) -> tuple[exp.Expr, list[str]]:
+def parsed(text: str) -> tuple[exp.Expr, list[str]]:
     """The tree, with strings masked, and what they were. Raises NotLiftable if it could not be written back."""
     tokens, strings = _masked(text, tokenise(text).tokens)
     try:
         (tree,) = dialect().parser().parse(tokens, text)
-        again = _written(tree)
+        again = written(tree)
     except Exception:  # whatever it stumbled over: the query itself may be fine for Spark
         raise NotLiftable("the SQL parser does not understand it well enough") from None
     before, after = list(_words(tokens)), list(_words(tokenise(again).tokens))
     if before != after:
         lost = next((a for a, b in zip_longest(before, after) if a != b), None)
-        near = "its end" if lost is None else _unmasked(f"'{lost}'", strings) if lost.startswith("__text") else lost
+        near = "its end" if lost is None else unmasked(f"'{lost}'", strings) if lost.startswith("__text") else lost
         raise NotLiftable(f"it could not be written again as it is, near {near}")
     return tree, strings
 
@@ -113,7 +113,7 @@ def _masked(text: str, tokens: tuple[Token, ...]) -> tuple[list[Token], list[str
     return out, strings
 
 
-def _unmasked(text: str, strings: list[str]) -> str:
+def unmasked(text: str, strings: list[str]) -> str:
     return _MASK.sub(lambda match: strings[int(match[1])], text)
 
 
@@ -131,5 +131,5 @@ def _words(tokens: Iterable[Token]) -> Iterator[str]:
             yield token.text
 
 
-def _written(tree: exp.Expr) -> str:
+def written(tree: exp.Expr) -> str:
     return str(dialect().generate(tree, comments=False))

@@ -53,13 +53,13 @@ def basis(view: CompiledView) -> Runnable:
     way = next((each for each in view.alternatives if each.strategy in (None, "recompute")), None)
     if way is None or any(not helper.beside for helper in way.helpers):
         what = "a pattern" if view.usual is not None and view.usual.strategy == "pattern" else "this query"
-        raise NotSampled(f"{view.name} cannot be sampled: {what} is not computed from its inputs alone", _REMOVE)
+        raise NotSampled(f"{view.name} cannot be sampled: {what} is not computed from its inputs alone", REMOVE)
     if way.table.sketches:
-        raise NotSampled(f"{view.name} cannot be sampled: its aggregates are approximate already", _REMOVE)
+        raise NotSampled(f"{view.name} cannot be sampled: its aggregates are approximate already", REMOVE)
     return way.table
 
 
-_REMOVE = "remove sample:"
+REMOVE = "remove sample:"
 
 
 def with_sample(view: CompiledView, relation: Relation, tables: Mapping[str, Definition]) -> CompiledView:
@@ -112,11 +112,11 @@ def _first(text: str | None, table: Runnable) -> Statement | None:
 
 def _texts(name: str, rule: Sample, table: Runnable, relation: Relation) -> _Made:
     tree = relation.tree
-    types = dict(zip(tree.names, tree.types, strict=False))
+    types = _types(relation)
     if taken := {EXACT, HASH} & set(map(str.lower, tree.names)):
         message = f"{name} has a column {min(taken)}, which its sample needs"
         raise NotSampled(message, "call the column something else")
-    key = _key(name, rule, relation, types)
+    key = key_of(name, rule, relation)
     listed = _listed(rule, key, "key_0")
     sizes = _sizes(name, rule, table, tree.names, types, key, listed)
     limit = threshold(rule.ratio)
@@ -209,8 +209,13 @@ def _sizes(
     return found
 
 
-def _key(name: str, rule: Sample, relation: Relation, types: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
-    """The hashed columns and their types."""
+def _types(relation: Relation) -> dict[str, str | None]:
+    return dict(zip(relation.tree.names, relation.tree.types, strict=False))
+
+
+def key_of(name: str, rule: Sample, relation: Relation) -> tuple[tuple[str, str], ...]:
+    """The hashed columns and their types. Raises NotSampled."""
+    types = _types(relation)
     carrying = [
         frozenset(found) for n, found in relation.carried.items() if relation.statement.found.tables[n].brackets
     ]

@@ -4,7 +4,8 @@ FROM and WHERE stay as they are written, so joins count as they do in the view. 
 it adds up the absolute values of what goes into the aggregate: no row of the view can hold more. The `keep` largest
 keys come out one by one, all others as one row with the most that any of them has.
 
-Sums are of decimals: doubles added in another order would differ, and a part must be the same whenever it is computed.
+Sums are of millionths, rounded up, as whole numbers: doubles added in another order would differ, a part must be the same
+whenever it is computed, and decimals take several times as long. Only the rows that come out are decimals.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from dataclasses import dataclass
 from partwise.sql.text import Piece, Token, plain, quoted
 from partwise.sql.types.names import INTEGERS
 
-#: Values with more digits than this have no useful bound.
+#: What larger values come out as: they have no useful bound.
 HUGE = 10**23
-_KIND = "DECIMAL(30,6)"
+_KIND = "DECIMAL(38,6)"
+#: Millionths that 64 bits can hold; a sum that goes beyond is NULL.
+_MOST, _MILLIONTHS = 9 * 10**18, 10**6
+_ROWS = "1"  # what COUNT adds up
 _ENDS = frozenset(
     ["GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "LIMIT", "OFFSET", "WINDOW"]
 )
@@ -74,23 +78,18 @@ def sizes_query(
             raise NotMeasured(outliers)
         measured[outliers] = quoted(outliers) if body is None else body.text
     columns = [f"{bodies[name].text} AS key_{n}" for n, name in enumerate(key)]
-    columns += [f"{argument} AS value_{n}" for n, argument in enumerate(measured.values())]
+    columns += [f"{argument} AS value_{n}" for n, argument in enumerate(measured.values()) if argument != _ROWS]
     keys = ", ".join(f"key_{n}" for n in range(len(key)))
-    sums = [
-        f"coalesce(try_sum(coalesce(try_cast(abs(CAST(value_{n} AS DOUBLE)) AS {_KIND}), "
-        f"CASE WHEN value_{n} IS NULL THEN 0 ELSE {HUGE} END)), {HUGE}) AS size_{n}, "
-        f"min(CAST(value_{n} AS DOUBLE)) AS least_{n}"
-        for n in range(len(measured))
-    ]
+    sums = [_sum(n, argument) for n, argument in enumerate(measured.values())]
     inner = f"SELECT {', '.join([keys, 'count(*) AS rows', *sums])} FROM (\n{head}SELECT {', '.join(columns)}\n{rest}\n) GROUP BY {keys}"
     if listed is not None:
         inner = f"SELECT * FROM ({inner}) WHERE NOT ({listed})"
     shown = ["max(rows) AS rows"]
     shown += [
-        f"max(size_{n}) AS {quoted(f'size_{name}')}, min(least_{n}) AS {quoted(f'least_{name}')}"
-        for n, name in enumerate(measured)
+        f"{_largest(n, argument)} AS {quoted(f'size_{name}')}, min(least_{n}) AS {quoted(f'least_{name}')}"
+        for n, (name, argument) in enumerate(measured.items())
     ]
-    summed = tuple(name for name, argument in measured.items() if argument != "1")
+    summed = tuple(name for name, argument in measured.items() if argument != _ROWS)
     if not keep:
         return SizesQuery(f"SELECT 1 AS place, {', '.join(shown)} FROM (\n{inner}\n)", tuple(measured), summed)
     assert outliers is not None
@@ -102,6 +101,29 @@ def sizes_query(
         f"SELECT *, row_number() OVER (ORDER BY {order}) AS place FROM (\n{inner}\n)\n) GROUP BY least(place, {keep + 1})",
         tuple(measured),
         summed,
+    )
+
+
+def _sum(n: int, argument: str) -> str:
+    """Of one key: the sum of absolute values, and the least value."""
+    if argument == _ROWS:
+        return f"count(*) AS size_{n}, 1D AS least_{n}"
+    value = f"CAST(value_{n} AS DOUBLE)"
+    # NaN is larger than any number.
+    scaled = (
+        f"CASE WHEN {value} IS NULL THEN 0 WHEN abs({value}) < {_MOST // _MILLIONTHS}D "
+        f"THEN CAST(ceil(abs({value}) * {_MILLIONTHS}D) AS BIGINT) ELSE {_MOST} END"
+    )
+    return f"coalesce(try_sum({scaled}), {_MOST}) AS size_{n}, min({value}) AS least_{n}"
+
+
+def _largest(n: int, argument: str) -> str:
+    """Of all keys, as a decimal."""
+    if argument == _ROWS:
+        return f"CAST(max(size_{n}) AS {_KIND})"
+    return (
+        f"CAST(CASE WHEN max(size_{n}) >= {_MOST} THEN CAST({HUGE} AS {_KIND}) "
+        f"ELSE CAST(CAST(max(size_{n}) AS DECIMAL(20,0)) * 0.000001 AS {_KIND}) END AS {_KIND})"
     )
 
 
@@ -159,7 +181,7 @@ def _argument(body: Piece, kind: str | None, grouped: bool, made_here: set[str])
         return None
     inside = body.cut(body.tokens[1].end, body.tokens[-1].start)
     if call == "COUNT":
-        return "1"
+        return _ROWS
     if not inside.tokens or inside.tokens[0].keyword in ("DISTINCT", "ALL") or len(inside.split()) != 1:
         return None
     return inside.text if _is_number(kind) or call in ("SUM", "AVG", "MEAN") else None

@@ -15,10 +15,12 @@ from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.parse import parse
 from partwise.compile.select import Key, Names, Selection, select
 from partwise.compile.several.factor import WHOLE, NotPossible, one_table
-from partwise.compile.several.grid import LAST_PART, shortest, until
-from partwise.compile.several.pairs import leg, possible, split_at
+from partwise.compile.several.grid import shortest, until
+from partwise.compile.several.pairs import leg, near, pane, possible, split_at
 from partwise.compile.several.read import Several, tidy
 from partwise.compile.several.recompute import recompute
+from partwise.compile.several.shown import LAST_PART
+from partwise.compile.single_pass import FIRST, LAST
 from partwise.parts import Bound
 from partwise.sql.calls import Call
 from partwise.sql.expressions import spelled
@@ -37,12 +39,21 @@ def why_not_cells(view: QueryView, query: Several) -> str | None:
     return None
 
 
+def weight(view: QueryView, query: Several) -> str:
+    """The column of the helper that says of how many joined rows a cell is. Raises NotPossible."""
+    names = Names(["part", "part_timestamp"])
+    for key in _selection(view, query).keys:
+        names.new(key.name)
+    return names.new("n")
+
+
 def cells(view: QueryView, query: Several) -> list[GeneratedView]:
     """Raises NotPossible."""
     selection = _selection(view, query)
     names = Names(["part", "part_timestamp"])
     keys = {key.piece.offset: quoted(names.new(key.name)) for key in selection.keys}
     made = _Cells(query, names)
+    made.column("COUNT(*)", "n")
     aggregates = {call.start: made.aggregate(call) for call in selection.all_calls()}
     last = quoted(names.new(LAST_PART))
 
@@ -62,6 +73,11 @@ def cells(view: QueryView, query: Several) -> list[GeneratedView]:
         for at in range(len(streams))
         if possible(view, streams, at)
     ]
+    every, latest = near(view, query)
+    # Each leg above has groups of its own: a row belongs to that of the first stream whose row is new.
+    new = " ".join(f"WHEN {pane(stream, view.part)} = {latest} THEN {at}" for at, stream in enumerate(streams))
+    by = f"{grouped}, {latest}, CASE {new} END"
+    at_once = _leg(every, [*items, f"{end} AS {last}", f"{latest} AS __j"], by)
     helper, span = view.name + CELLS, shortest(view, query)
     none = ", ".join(f"NULL AS {name}" for name in [*keys.values(), *made.columns.values(), last])
     first = streams[0].table.name + streams[0].reference(view.part, streams[0].ratio(view.part)).text("j")
@@ -82,6 +98,7 @@ def cells(view: QueryView, query: Several) -> list[GeneratedView]:
             "\nUNION ALL\n".join([*legs, f"SELECT {none}\nFROM (SELECT COUNT(*) AS n FROM {first})"]),
             comment="one row per group and last part, of the rows that came about in the part (cells)",
             optional=tuple(dict.fromkeys(stream.table.name for stream in streams)),
+            single_pass=f"{at_once}\nUNION ALL\nSELECT {none}, explode(sequence({FIRST}, {LAST})) AS __j",
             reaches=Bound(1, 1 - span),
         ),
         GeneratedView(

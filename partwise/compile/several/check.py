@@ -9,7 +9,7 @@ from sqlglot import exp
 from partwise.compile.model import QueryView
 from partwise.compile.several.read import Several, Stream
 from partwise.parts import duration_text
-from partwise.sql.columns import outputs, place, unknown
+from partwise.sql.columns import ambiguous, outputs, place, unknown
 from partwise.sql.functions import BY_ORDER, SORTING
 from partwise.sql.parse import SqlProblem
 from partwise.sql.text import Piece, plain
@@ -33,12 +33,7 @@ def problems_of(query: Several, view: QueryView) -> list[SqlProblem]:
     if query.tree.args.get("with_"):
         hint = _CLAUSES["with_"][1]
         return [SqlProblem(_word(query, "WITH", 0), "unsupported-clause", "WITH is not supported here", hint)]
-    found = [*_lengths(query, view), *_selects(query), *_subqueries(query), *_calls(query), *_columns(query)]
-    if view.partial:
-        at = query.streams[0].bracket[0]
-        what = "windows that are not complete yet cannot be shown for this query"
-        found.append(SqlProblem(at, "bad-window", what, "remove partial: true"))
-    return found
+    return [*_lengths(query, view), *_selects(query), *_subqueries(query), *_calls(query), *_columns(query, view)]
 
 
 def _lengths(query: Several, view: QueryView) -> Iterator[SqlProblem]:
@@ -174,7 +169,7 @@ def _name(call: exp.Expr | None) -> str:
     return call.sql_name().lower() if isinstance(call, exp.Func) else ""
 
 
-def _columns(query: Several) -> Iterator[SqlProblem]:
+def _columns(query: Several, view: QueryView) -> Iterator[SqlProblem]:
     tables = {plain(s.table.name): s.table for s in query.streams}
     tables |= {plain(t.name): t for _, t in query.dimensions}
 
@@ -182,7 +177,8 @@ def _columns(query: Several) -> Iterator[SqlProblem]:
         known = tables.get(table)
         return None if known is None or known.columns is None else tuple(known.columns)
 
-    yield from (SqlProblem(p.start, p.code, p.message, p.hint) for p in unknown(query.tree, names))
+    for p in (*unknown(query.tree, names), *ambiguous(query.tree, names)):
+        yield SqlProblem(p.start, p.code, p.message, p.hint)
     if isinstance(query.tree, exp.Query) and any(item.is_star for item in query.tree.selects):
         return
     seen: set[str] = set()
@@ -195,6 +191,9 @@ def _columns(query: Several) -> Iterator[SqlProblem]:
             yield SqlProblem(output.start, "duplicate-column", what, "give one of them another name with AS")
         elif plain(output.name) in ("part", "part_timestamp"):
             what = f"every table has a column {plain(output.name)} already"
+            yield SqlProblem(output.start, "reserved-name", what, "give it another name with AS")
+        elif view.partial and plain(output.name) == "partial":
+            what = "partial: true adds a column called partial"
             yield SqlProblem(output.start, "reserved-name", what, "give it another name with AS")
         seen.add(plain(output.name or ""))
 

@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import gcd
 
+from sqlglot import exp
+
 from partwise.compile.model import Choice, GeneratedView, InputTable, QueryView, Translation
 from partwise.compile.several.check import problems_of
+from partwise.compile.several.partial import with_partial
 from partwise.compile.several.read import Several, read
 from partwise.compile.window.plan import window
 from partwise.parts import Bound, Reference
+from partwise.sql.columns import place
 from partwise.sql.expressions import changing
 from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import Piece, plain, quoted
@@ -32,7 +36,7 @@ def is_frequent(text: str) -> bool:
 
 def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Translation:
     query = read(view.query, inputs)
-    keys, count = _items(query)
+    keys, count = _items(query, view.partial)
     problems = [*problems_of(_counted(query), view), *changing(query.plain)]
     if problems:
         raise TranslationError(*problems)
@@ -41,10 +45,13 @@ def translate_frequent(view: QueryView, inputs: Mapping[str, InputTable]) -> Tra
         raise TranslationError(SqlProblem(at, "bad-strategy", what, "remove it"))
     why = f"{count} groups and a bound of each pane"
     types = (("n", "bigint"), ("n_at_most", "bigint"), ("certain", "boolean"))
-    return Translation(_views(view, query, keys, count), Choice("merge", why), types=types)
+    views = _views(view, query, keys, count)
+    if view.partial:
+        views = tuple(with_partial(view, query, views, [*keys, *_SHOWN]))
+    return Translation(views, Choice("merge", why), types=types)
 
 
-def _items(query: Several) -> tuple[list[str], int]:
+def _items(query: Several, partial: bool) -> tuple[list[str], int]:
     """The keys, by the names that they have in the result, and how many groups a pane keeps."""
     if len(query.streams) != 1 or query.streams[0].rows is not None:
         raise TranslationError(SqlProblem(query.streams[0].start, "top-k", "FREQUENT is for one window", _FORM))
@@ -54,28 +61,44 @@ def _items(query: Several) -> tuple[list[str], int]:
     inside = tokens[at + 2].text if at + 3 < len(tokens) and tokens[at + 3].text == ")" else ""
     if call.depth or not inside.isdigit() or int(inside) < 1:
         raise TranslationError(SqlProblem(call.start, "top-k", "FREQUENT takes how many groups a pane keeps", _FORM))
-    words = {t.keyword for t in tokens if t.depth == 0}
-    if "GROUP BY" not in words or words & {"HAVING", "ORDER BY", "LIMIT", "DISTINCT", "UNION", "EXCEPT", "INTERSECT"}:
+    tree = query.tree
+    clauses = ("having", "order", "limit", "distinct")
+    if not isinstance(tree, exp.Select) or not tree.args.get("group") or any(tree.args.get(c) for c in clauses):
         what = "FREQUENT stands in a query with GROUP BY, without HAVING, ORDER BY, LIMIT, DISTINCT and set operations"
         raise TranslationError(SqlProblem(call.start, "top-k", what, _FORM))
-    select = Piece(query.plain).cut(
-        tokens[0].end, next(t for t in tokens if t.keyword == "FROM" and t.depth == 0).start
-    )
-    keys = [piece for piece in select.split() if not piece.text.upper().startswith("FREQUENT")]
-    names = [plain(piece.tokens[-1].text) for piece in keys]
-    groups = next(t for t in tokens if t.keyword == "GROUP BY" and t.depth == 0)
-    grouped = Piece(query.plain).cut(groups.end, len(query.plain)).split()
-    bodies = [plain(p.text) for p in keys] + names
-    wrong = [g for g in grouped if plain(g.text) not in bodies and g.text not in map(str, range(1, len(keys) + 1))]
-    if len(keys) + 1 != len(select.split()) or len(grouped) != len(keys) or wrong:
-        where = wrong[0].offset if wrong else call.start
+    keys = [item for item in tree.expressions if not _is_call(item)]
+    grouped = tree.args["group"].expressions
+    wrong = [g for g in grouped if not any(_is_grouped_by(key, g, tree.expressions) for key in keys)]
+    if len(keys) + 1 != len(tree.expressions) or len(grouped) != len(keys) or wrong:
+        where = place(wrong[0])[0] if wrong else call.start
         raise TranslationError(
             SqlProblem(where, "top-k", "beside FREQUENT stand the columns of GROUP BY, all of them", _FORM)
         )
-    if taken := [k for k, name in zip(keys, names, strict=True) if name in _SHOWN]:
-        what = f"FREQUENT adds columns called {', '.join(_SHOWN)}"
-        raise TranslationError(SqlProblem(taken[0].offset, "duplicate-column", what, "give it another name with AS"))
+    if unnamed := [key for key in keys if not key.alias_or_name]:
+        at, what = place(unnamed[0])[0], f"'{unnamed[0].sql('spark')}' has no name"
+        raise TranslationError(SqlProblem(at, "unnamed-column", what, "give it one: ... AS name"))
+    names = [plain(key.alias_or_name) for key in keys]
+    added = (*_SHOWN, *(["partial"] if partial else []))
+    if taken := [key for key, name in zip(keys, names, strict=True) if name in added]:
+        what = f"FREQUENT adds columns called {', '.join(added)}"
+        raise TranslationError(SqlProblem(place(taken[0])[0], "duplicate-column", what, "give it another name with AS"))
     return names, int(inside)
+
+
+def _is_call(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Anonymous) and item.name.upper() == "FREQUENT"
+
+
+def _is_grouped_by(key: exp.Expr, group: exp.Expr, items: list[exp.Expr]) -> bool:
+    """By its number, its name, or as it is written; `m.src` and `src` are the same."""
+    if isinstance(group, exp.Literal):
+        return group.sql() == str(items.index(key) + 1)
+    body = key.this if isinstance(key, exp.Alias) else key
+    if isinstance(group, exp.Column) and not group.table and plain(group.name) == plain(key.alias_or_name):
+        return True
+    if isinstance(group, exp.Column) and isinstance(body, exp.Column) and not (group.table and body.table):
+        return plain(group.name) == plain(body.name)
+    return plain(group.sql("spark")) == plain(body.sql("spark"))
 
 
 def _counted(query: Several) -> Several:

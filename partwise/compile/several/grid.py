@@ -10,19 +10,18 @@ window. So that the view knows which part it is in, whatever is in it, each G[j]
 
 from __future__ import annotations
 
+from math import prod
+
 from partwise.compile.model import GeneratedView, QueryView
 from partwise.compile.select import Names
 from partwise.compile.several.check import column_names
 from partwise.compile.several.pairs import band, leg, pairs_problems, pane, possible, with_items
 from partwise.compile.several.read import Several
 from partwise.compile.several.recompute import recompute
+from partwise.compile.several.shown import HELPER, LAST_PART
 from partwise.compile.single_pass import FIRST, LAST
 from partwise.parts import Bound
-from partwise.sql.references import find
 from partwise.sql.text import quoted
-
-#: How the helper of a view is called behind its name, and the column that says until when a row is shown.
-HELPER, LAST_PART = "__grid", "last_part"
 
 
 def why_not_grid(view: QueryView, query: Several) -> str | None:
@@ -38,6 +37,13 @@ def why_not_grid(view: QueryView, query: Several) -> str | None:
 def shortest(view: QueryView, query: Several) -> int:
     """Parts of the view in its shortest window: in so many the rows that came about in one part may be shown."""
     return min(stream.panes(view.part) for stream in query.streams)
+
+
+def stays(view: QueryView, query: Several) -> float:
+    """In how many parts a joined row is shown on average, if rows come evenly: of all panes that meet in windows, those
+    with the newest of a stream are new."""
+    panes = [stream.panes(view.part) for stream in query.streams]
+    return prod(panes) / (prod(panes) - prod(n - 1 for n in panes))
 
 
 def until(view: QueryView, query: Several) -> str:
@@ -92,10 +98,3 @@ def grid(view: QueryView, query: Several) -> list[GeneratedView]:
 def last_part(query: Several) -> str:
     """The column that says until when a row is shown."""
     return Names(column_names(query)).new(LAST_PART)
-
-
-def shown_for(update: str) -> int:
-    """In how many parts a row can be shown at most: so far back does the view's statement read its grid."""
-    return max(
-        f.reference.hi.plus - f.reference.lo.plus + 1 for f in find(update, "j").tables if f.reference is not None
-    )

@@ -1,7 +1,7 @@
 """The strategy `last` for SELECT DISTINCT over one window: for each row the part in which it was last seen.
 
     L[j] = what L[j-1] and the new rows have, each row with the newest part it was in,
-           without those that were last seen in the part that just left the window
+           without those that were last seen in the part that just left the window: its rows say which part that is
 
 It reads two parts instead of the whole window. A late row changes the parts up to the next time that its values occur.
 """
@@ -37,26 +37,30 @@ def why_not_last(view: QueryView, query: Several) -> str | None:
 def last(view: QueryView, query: Several) -> list[GeneratedView]:
     stream, part = query.streams[0], view.part
     columns = [quoted(name) for name in column_names(query)]
-    seen = quoted(Names(column_names(query)).new("last_part"))
+    names = Names(column_names(query))
+    seen, left = quoted(names.new("last_part")), quoted(names.new("left_part"))
     helper, panes, ratio = f"{view.name}__last", stream.panes(part), stream.ratio(part)
     shown = ", ".join(columns)
 
-    def rows(reference: Reference, index: str, of: str | None = None) -> str:
-        """The rows of these parts with the part of the view in which each came."""
-        return _rows(query, stream.table.name + reference.text(index), f"{of or pane(stream, part)} AS {seen}")
+    def rows(reference: Reference, index: str, *items: str) -> str:
+        """The rows of these parts with the part of the view in which each came, or other items."""
+        more = items or (f"{pane(stream, part)} AS {seen}",)
+        return _rows(query, stream.table.name + reference.text(index), *more)
 
-    def newest(source: str) -> str:
-        return f"SELECT {shown}, MAX({seen}) AS {seen}\nFROM (\n{_indent(source)}\n)\nGROUP BY {shown}"
+    def newest(source: str, having: str = "") -> str:
+        return f"SELECT {shown}, MAX({seen}) AS {seen}\nFROM (\n{_indent(source)}\n)\nGROUP BY {shown}{having}"
 
     own = stream.reference(part, ratio)
     gone = Reference(Bound(ratio, -ratio * panes), Bound(ratio, -ratio * panes + ratio - 1))
-    both = f"SELECT {shown}, {seen} FROM {helper}[j-1]\nUNION ALL\n{rows(own, 'j')}"
-    same = " AND ".join(f"g.{c} <=> r.{c}" for c in [*columns, seen])
-    update = "\n".join([
-        f"SELECT {', '.join(f'r.{c}' for c in [*columns, seen])}",
-        f"FROM (\n{_indent(newest(both))}\n) r",
-        f"LEFT ANTI JOIN (\n{_indent(rows(gone, 'j'))}\n) g ON {same}",
-    ])  # fmt: skip
+    stays, here = f"CAST(NULL AS BIGINT) AS {left}", f"{pane(stream, part)} AS {seen}"
+    update = newest(
+        "\nUNION ALL\n".join([
+            f"SELECT {shown}, {seen}, {stays} FROM {helper}[j-1]",
+            rows(own, "j", here, stays),
+            rows(gone, "j", here, f"{pane(stream, part)} AS {left}"),
+        ]),
+        f"\nHAVING MAX({seen}) > COALESCE(MAX({left}), MAX({seen}) - 1)",
+    )  # fmt: skip
     return [
         GeneratedView(
             helper,
@@ -65,7 +69,7 @@ def last(view: QueryView, query: Several) -> list[GeneratedView]:
             initialize=newest(rows(stream.reference(part), "i")),
             comment="the part in which each row was last seen",
             reaches=Bound(1),
-            single_pass=_many(columns, seen, helper, rows(own, "j", "__j"), panes),
+            single_pass=_many(columns, seen, helper, rows(own, "j", f"__j AS {seen}"), panes),
         ),
         GeneratedView(
             view.name, part, f"SELECT {shown}\nFROM {helper}[j]", helper=False, comment="what was seen (last)"
@@ -93,8 +97,8 @@ def _many(columns: list[str], seen: str, helper: str, new: str, panes: int) -> s
     ])  # fmt: skip
 
 
-def _rows(query: Several, source: str, item: str) -> str:
-    text = with_items(query.write([source]), [item])
+def _rows(query: Several, source: str, *items: str) -> str:
+    text = with_items(query.write([source]), list(items))
     tokens = Piece(text).tokens
     distinct = next(t for t in tokens if t.keyword == "DISTINCT")
     return text[: distinct.start].rstrip() + " " + text[distinct.end :].lstrip()

@@ -30,6 +30,9 @@ def pairs_problems(view: QueryView, query: Several, least: int = 2) -> list[SqlP
     """`least`: so many streams it must have."""
     found = []
     tree = query.tree
+    if view.partial:
+        at, what = query.streams[0].bracket[0], "pairs are shown from the first part on in any case"
+        found.append(SqlProblem(at, "bad-window", what, "remove partial: true"))
     if isinstance(tree, exp.SetOperation):
         kind = tree.key.upper()
         code = "pairs-negation" if kind == "EXCEPT" else "pairs-query"
@@ -104,25 +107,35 @@ def leg(view: QueryView, query: Several, new: int) -> str:
         names.append(stream.table.name + reference.text("j"))
     newest = query.streams[new]
     older = [f"{pane(s, part)} < {pane(newest, part)}" for s in query.streams[:new]]
+    return with_condition(query, query.write(names, _ungrouped(query)), older)
+
+
+def _ungrouped(query: Several) -> int | None:
+    """Where the query ends without GROUP BY and HAVING."""
     tokens = Piece(query.plain).tokens
-    end = next((t.start for t in tokens if t.depth == 0 and t.keyword in ("GROUP BY", "HAVING")), None)
-    return with_condition(query, query.write(names, end), older)
+    return next((t.start for t in tokens if t.depth == 0 and t.keyword in ("GROUP BY", "HAVING")), None)
 
 
 def band(view: QueryView, query: Several, more: Sequence[str] = ()) -> str:
     """All pairs of parts :first to :last, by one join of rows that are near enough."""
+    text, latest = near(view, query)
+    return with_items(text, [*more, f"{latest} AS __j"])
+
+
+def near(view: QueryView, query: Several) -> tuple[str, str]:
+    """That join without GROUP BY and HAVING, and the part in which each of its rows came about."""
     part, streams = view.part, query.streams
     names = [stream.table.name + stream.reference(part).text("j") for stream in streams]
     panes = [pane(stream, part) for stream in streams]
     latest = panes[0] if len(panes) == 1 else f"GREATEST({', '.join(panes)})"
-    near = [
+    apart = [
         f"{panes[b]} - {panes[a]} < {streams[a].panes(part)}"
         for a in range(len(streams))
         for b in range(len(streams))
         if a != b
     ]
-    text = with_condition(query, query.write(names), [*near, f"{latest} BETWEEN {FIRST} AND {LAST}"])
-    return with_items(text, [*more, f"{latest} AS __j"])
+    wanted = f"{latest} BETWEEN {FIRST} AND {LAST}"
+    return with_condition(query, query.write(names, _ungrouped(query)), [*apart, wanted]), latest
 
 
 def pane(stream: Stream, part: int) -> str:

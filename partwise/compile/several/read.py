@@ -124,6 +124,8 @@ def is_several(text: str, inputs: Mapping[str, InputTable]) -> bool:
         return True
     if {"ORDER BY", "LIMIT"} <= {t.keyword for t in words if t.depth == 0}:
         return True
+    if any(a.keyword == "FROM" and a.depth == 0 and b.text == "(" for a, b in _pairs(words)):
+        return True
     tables = analyse(_without(query.text, found)).found.tables
     kinds = [t.kind for f in tables if (t := named(inputs, f.table)) is not None]
     return sum(kind != "dimension" for kind in kinds) > 1
@@ -134,7 +136,8 @@ def is_plain(text: str) -> bool:
     from sqlglot import exp
 
     tree = analyse(without_windows(text)).tree
-    return isinstance(tree, exp.Select) and not tree.args.get("group") and tree.find(exp.AggFunc) is None
+    groups = isinstance(tree, exp.Select) and (tree.args.get("group") or tree.args.get("having"))
+    return isinstance(tree, exp.Select) and not groups and tree.find(exp.AggFunc) is None
 
 
 def pattern_in(text: str) -> int | None:

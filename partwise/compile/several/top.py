@@ -77,15 +77,22 @@ def translate_top(view: QueryView, inputs: Mapping[str, InputTable], tail: Tail,
     ties = [f"{quoted(key)} ASC NULLS FIRST" for key in keys]
     shown = [quoted(name) for name in [*names, *(["partial"] if view.partial else [])]]
 
-    def first(views: tuple[GeneratedView, ...]) -> tuple[GeneratedView, ...]:
+    def first(text: str) -> str:
+        return _first(text, shown, [*order, *ties], limit)
+
+    def firsts(views: tuple[GeneratedView, ...]) -> tuple[GeneratedView, ...]:
         return tuple(
-            v if v.helper else replace(v, update=_first(v.update, shown, [*order, *ties], limit)) for v in views
+            v
+            if v.helper
+            else replace(v, update=first(v.update), initialize=None if v.initialize is None else first(v.initialize))
+            for v in views
         )
 
     variants, shared = (
-        tuple(replace(variant, views=first(variant.views)) for variant in ways) for ways in (made.variants, made.shared)
+        tuple(replace(variant, views=firsts(variant.views)) for variant in ways)
+        for ways in (made.variants, made.shared)
     )
-    return replace(made, views=first(made.views), variants=variants, shared=shared)
+    return replace(made, views=firsts(made.views), variants=variants, shared=shared)
 
 
 def _first(text: str, shown: list[str], order: list[str], limit: str) -> str:

@@ -7,19 +7,25 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from partwise.compile.model import Choice, InputTable, QueryView, Translation, Variant, WindowShape
-from partwise.compile.several.cells import cells, why_not_cells
+from partwise.compile.model import Choice, GeneratedView, InputTable, QueryView, Translation, Variant, WindowShape
+from partwise.compile.several.cells import cells, weight, why_not_cells
 from partwise.compile.several.check import problems_of
 from partwise.compile.several.factor import factor, factored, why_not_factor
-from partwise.compile.several.grid import grid, shortest, why_not_grid
+from partwise.compile.several.grid import grid, shortest, stays, why_not_grid
 from partwise.compile.several.last import last, why_not_last
 from partwise.compile.several.pairs import pairs, pairs_problems
+from partwise.compile.several.partial import with_partial
 from partwise.compile.several.read import Several, read
 from partwise.compile.several.recompute import recompute
 from partwise.sql.expressions import changing
 from partwise.sql.parse import SqlProblem, TranslationError
 from partwise.sql.text import plain
 from partwise.sql.types.known import type_of
+
+#: Why strategies are not possible where windows are shown that are not complete yet.
+_WAYS_OF_WHOLE_WINDOWS: dict[str, str | None] = dict.fromkeys(
+    ("last", "factor", "grid", "cells"), "it is for windows that are complete, and partial: true shows others"
+)
 
 DEFAULT = Choice("recompute", "every part is computed from the rows of its windows")
 
@@ -40,13 +46,17 @@ def translate_several(view: QueryView, inputs: Mapping[str, InputTable]) -> Tran
 def _made(view: QueryView, query: Several) -> Translation:
     if view.output == "pairs":
         return Translation(tuple(pairs(view, query)), PAIRS)
-    ways: list[Variant] = [Variant("recompute", tuple(recompute(view, query)))]
-    unlike = {
-        "last": why_not_last(view, query),
-        "factor": why_not_factor(view, query),
-        "grid": why_not_grid(view, query),
-        "cells": why_not_cells(view, query),
-    }
+    ways: list[Variant] = [Variant("recompute", tuple(_recomputed(view, query)))]
+    unlike = (
+        _WAYS_OF_WHOLE_WINDOWS
+        if view.partial
+        else {
+            "last": why_not_last(view, query),
+            "factor": why_not_factor(view, query),
+            "grid": why_not_grid(view, query),
+            "cells": why_not_cells(view, query),
+        }
+    )
     ways += [Variant("last", tuple(last(view, query)))] if unlike["last"] is None else []
     ways += [Variant("factor", tuple(factor(view, query, factored(query))))] if unlike["factor"] is None else []
     ways += [Variant("grid", tuple(grid(view, query)))] if unlike["grid"] is None else []
@@ -63,9 +73,20 @@ def _made(view: QueryView, query: Several) -> Translation:
         shape = WindowShape(stream.table.name, stream.ratio(view.part), stream.panes(view.part), 1, False, "last")
     elif unlike["grid"] is None and view.output == "rolling":
         shape = WindowShape(stream.table.name, stream.ratio(view.part), shortest(view, query), 1, False, "grid")
+    elif unlike["cells"] is None:
+        possible = tuple(way.strategy for way in ways if way.strategy in ("recompute", "factor", "cells"))
+        panes, ratio = stream.panes(view.part), stream.ratio(view.part)
+        shape = WindowShape(
+            stream.table.name, ratio, panes, 1, False, "cells", weight(view, query), stays(view, query), possible
+        )
     else:
         return Translation(taken.views, choice)  # of the others recompute was the quickest wherever it was measured
     return Translation(taken.views, choice, variants=tuple(ways), shape=shape)
+
+
+def _recomputed(view: QueryView, query: Several) -> list[GeneratedView]:
+    made = recompute(view, query)
+    return with_partial(view, query, made) if view.partial else made
 
 
 def types_of(query: Several) -> tuple[tuple[str, str], ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from partwise.compile.model import Choice, GeneratedView, Translation, Variant
+from partwise.compile.model import Choice, GeneratedView, PaneShape, Translation, Variant
 from partwise.compile.select import Names
 from partwise.compile.single_pass import running_sums
 from partwise.compile.window.cells import Cell, Values, kept
+from partwise.compile.window.panes import pane_shape
 from partwise.compile.window.plan import WindowPlan, window
 from partwise.compile.window.recompute import recompute
 from partwise.compile.window.text import (
@@ -52,8 +53,21 @@ def write_window(plan: WindowPlan) -> Translation:
     plans = [replace(plan, choice=Choice(each, "")) for each in plan.possible]
     variants, shared = (tuple(_written(each, shared) for each in plans) for shared in (False, True))
     return Translation(
-        made.views, plan.choice, plan.warnings, made.notes, variants=variants, shared=shared, shape=plan.shape
+        made.views,
+        plan.choice,
+        plan.warnings,
+        made.notes,
+        variants=variants,
+        shared=shared,
+        shape=plan.shape,
+        panes=_panes_held(plan),
     )
+
+
+def _panes_held(plan: WindowPlan) -> PaneShape | None:
+    tables = _tables(plan, False, True)
+    plain_cells = not tables.values and not tables.marks and not any(cell.folded for cell in tables.merged)
+    return pane_shape(plan, tables.merged) if plain_cells and "merge" in plan.possible else None
 
 
 def _written(plan: WindowPlan, shared: bool = False) -> Variant:

@@ -173,6 +173,8 @@ def _said(why: yaml.MarkedYAMLError) -> str:
 
 
 def _yaml_hint(line: str, said: str) -> str:
+    if "{{" in line or "{%" in line:
+        return "there is no Jinja here: write the value itself"
     if "\t" in line:
         return "YAML is indented with spaces, never with tabs"
     if line.count(": ") > 1:

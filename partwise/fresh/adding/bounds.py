@@ -75,8 +75,12 @@ def _bound(e: exp.Expression, sizes: Sizes) -> _Bound | None:
         return _Bound(sizes.columns[name], name in sizes.positive) if name in sizes.columns else None
     if isinstance(e, exp.Literal) and not e.is_string:
         return _Bound(abs(float(e.name)) * sizes.rows, float(e.name) >= 0)
-    if isinstance(e, exp.Paren):
+    if isinstance(e, exp.Null):
+        return _Bound(0.0, True)
+    if isinstance(e, exp.Paren) or (isinstance(e, exp.Cast) and e.to.is_type("double")):
         return _bound(e.this, sizes)
+    if isinstance(e, exp.Case | exp.If | exp.Coalesce):
+        return _one_of(_choices(e), sizes)
     if isinstance(e, exp.Abs):
         inner = _bound(e.this, sizes)
         return None if inner is None else _Bound(inner.most, True)
@@ -93,6 +97,26 @@ def _bound(e: exp.Expression, sizes: Sizes) -> _Bound | None:
     return None
 
 
+def _choices(e: exp.Expression) -> list[exp.Expression]:
+    """One of these is the value of a row; of none it is NULL."""
+    if isinstance(e, exp.Coalesce):
+        return [e.this, *e.expressions]
+    if isinstance(e, exp.Case):
+        found = [branch.args["true"] for branch in e.args["ifs"]] + [e.args.get("default")]
+    else:
+        found = [e.args["true"], e.args.get("false")]
+    return [each for each in found if each is not None]
+
+
+def _one_of(choices: list[exp.Expression], sizes: Sizes) -> _Bound | None:
+    """Some rows of a key may choose one, some another."""
+    found = [_bound(each, sizes) for each in dict.fromkeys(choices)]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    return _Bound(sum(each.most for each in known), all(each.positive for each in known))
+
+
 def _scaled(e: exp.Expression, sizes: Sizes) -> _Bound | None:
     """A product with a number, or a quotient by one. A product of columns of one row has no bound that is worth having; of
     joined rows it has one."""
@@ -100,17 +124,17 @@ def _scaled(e: exp.Expression, sizes: Sizes) -> _Bound | None:
     if isinstance(e, exp.Mul) and isinstance(left, exp.Column) and isinstance(right, exp.Column):
         names = frozenset([left.name.lower(), right.name.lower()])
         return _Bound(sizes.products[names], names <= sizes.positive) if names in sizes.products else None
-    factor, of = (right, left) if _is_number(right) else (left, right)
-    if not _is_number(factor) or (isinstance(e, exp.Div) and factor is not right) or float(factor.name) == 0:
+    (by, of), divides = (_number(right), left), isinstance(e, exp.Div)
+    if by is None and not divides:
+        by, of = _number(left), right
+    inner = _bound(of, sizes) if by else None
+    if inner is None or not by:
         return None
-    inner = _bound(of, sizes)
-    by = float(factor.name)
-    return (
-        None
-        if inner is None
-        else _Bound(inner.most / by if isinstance(e, exp.Div) else inner.most * by, inner.positive)
-    )
+    return _Bound(inner.most / abs(by) if divides else inner.most * abs(by), inner.positive and by > 0)
 
 
-def _is_number(e: exp.Expression) -> bool:
-    return isinstance(e, exp.Literal) and not e.is_string
+def _number(e: exp.Expression) -> float | None:
+    if isinstance(e, exp.Neg | exp.Paren):
+        inner = _number(e.this)
+        return -inner if inner is not None and isinstance(e, exp.Neg) else inner
+    return float(e.name) if isinstance(e, exp.Literal) and not e.is_string else None

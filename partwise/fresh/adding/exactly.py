@@ -59,18 +59,18 @@ def compute(
     sampled: Sampled,
     view: str,
     dirty: Parts,
-    keys: Sequence[str | None],
+    wanted: str,
     spelled: Callable[[str], str],
 ) -> None:
-    """Makes a table with the rows of these keys in these parts, as the view would have them. Raises NotAlike.
+    """Makes a table with the wanted rows of these parts, as the view would have them. Raises NotAlike.
 
-    The inputs are views of the connection; `spelled` gives their names.
+    `wanted` is a condition on columns of the view, never NULL. The inputs are views of the connection; `spelled` gives
+    their names.
     """
     if table.initialize is not None or table.name.lower() in table.inputs:
         raise NotAlike("its parts are computed from its own earlier parts")
-    if table.update.found.names_part or len(sampled.key) != 1 or dirty.count > MOST_PARTS:
+    if table.update.found.names_part or dirty.count > MOST_PARTS:
         raise NotAlike("too much, or too much about parts")
-    ((key, kind),) = sampled.key
     columns = connection.execute(f"DESCRIBE {quoted(view)}").fetchall()
     own = [(str(row[0]), str(row[1])) for row in columns if str(row[0]).lower() not in ("part", "part_timestamp")]
     all_columns = ", ".join(f"CAST({quoted(c)} AS {t}) AS {quoted(c)}" for c, t in own)
@@ -82,24 +82,25 @@ def compute(
         for n, found in enumerate(table.update.found.tables):
             _restrict(connection, names[n], found, part, spelled)
         shown = f"SELECT {all_columns} FROM ({text}) v"
+        texts = ", ".join(f"CAST({quoted(key)} AS VARCHAR)" for key, _ in sampled.key)
         probes = connection.execute(
-            f"SELECT DISTINCT CAST({quoted(key)} AS VARCHAR), {among(key, kind, keys)} AS wanted FROM "
-            f"{quoted(sampled.sample)} WHERE part = {part} ORDER BY wanted DESC, 1 LIMIT {COMPARED}"
+            f"SELECT DISTINCT {wanted} AS wanted, {texts} FROM {quoted(sampled.sample)} WHERE part = {part} "
+            f"ORDER BY ALL DESC LIMIT {COMPARED}"
         ).fetchall()
-        probed = [None if row[0] is None else str(row[0]) for row in probes]
-        if not probed:
+        if not probes:
             raise NotAlike("there is nothing to compare with")
+        probed = of_keys(sampled.key, [row[1:] for row in probes])
         names_of = ", ".join(quoted(c) for c, _ in own)
-        here = connection.execute(f"{shown} WHERE {among(key, kind, probed)}").fetchall()
+        here = connection.execute(f"{shown} WHERE {probed}").fetchall()
         there = connection.execute(
-            f"SELECT {names_of} FROM {quoted(sampled.sample)} WHERE part = {part} AND {among(key, kind, probed)}"
+            f"SELECT {names_of} FROM {quoted(sampled.sample)} WHERE part = {part} AND {probed}"
         ).fetchall()
         if not _same(here, there):
             raise NotAlike("it gives other rows than the sample has")
         stamp = f"(SELECT stamp FROM (SELECT to_timestamp({part} * {table.part}) AS stamp))"
         connection.execute(
             f"INSERT INTO {COMPUTED} BY NAME SELECT {part} AS part, {stamp} AS part_timestamp, * FROM ({shown}) "
-            f"WHERE {among(key, kind, keys)}"
+            f"WHERE {wanted}"
         )
 
 
@@ -123,6 +124,17 @@ def among(key: str, kind: str, keys: Sequence[str | None]) -> str:
     values = texts if kind == "string" else [f"CAST({text} AS {kind})" for text in texts]
     listed = f"{quoted(key)} IN ({', '.join(values)})" if values else "FALSE"
     return f"(COALESCE({listed}, FALSE) OR {quoted(key)} IS NULL)" if None in keys else f"COALESCE({listed}, FALSE)"
+
+
+def of_keys(key: Sequence[tuple[str, str]], keys: Sequence[Sequence[str | None]]) -> str:
+    """The same of keys of one or several columns."""
+    if len(key) == 1:
+        return among(*key[0], [values[0] for values in keys])
+    each = [
+        " AND ".join(among(column, kind, [value]) for (column, kind), value in zip(key, values, strict=True))
+        for values in keys
+    ]
+    return f"({' OR '.join(f'({text})' for text in each) or 'FALSE'})"
 
 
 def _same(here: list[tuple[Any, ...]], there: list[tuple[Any, ...]]) -> bool:

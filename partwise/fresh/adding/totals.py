@@ -15,7 +15,7 @@ from partwise.fresh.adding.extremes import Extremes
 from partwise.fresh.adding.pairs import JoinedCompared
 from partwise.fresh.adding.quantiles import Quantiles
 from partwise.fresh.asked.question import FreshQuestion
-from partwise.fresh.asked.results import ExtremeOf, QuantileOf
+from partwise.fresh.asked.results import ExtremeOf, QuantileOf, Result
 from partwise.parts import Parts
 
 if TYPE_CHECKING:
@@ -139,10 +139,7 @@ class Adding:
     def _summed(self, of: str) -> list[tuple[Group, Side]]:
         count, groups = len(self.question.totals), [f"__g{n}" for n in range(len(self.question.groups))]
         pairs = [(a, b) for a in range(count) for b in range(a, count)]
-        needed = [
-            [] if isinstance(result, QuantileOf | ExtremeOf) else sorted(used(result))
-            for _, result in self.question.results
-        ]
+        needed = [sorted(self._needed(result)) for result in self._results()]
         items = [f"COALESCE(SUM({of}{n}) FILTER ({EXACT}), 0e0)" for n in range(count)]
         items += [f"COALESCE(SUM({of}{n}) FILTER (NOT {EXACT}), 0e0)" for n in range(count)]
         items += [f"COALESCE(SUM({of}{a} * {of}{b}) FILTER (NOT {EXACT}), 0e0)" for a, b in pairs]
@@ -170,8 +167,16 @@ class Adding:
             self._count(f"SELECT DISTINCT {keys} FROM __rows WHERE __sign = 1 AND {is_} {EXACT}") for is_ in ("NOT", "")
         )
         own = ", ".join(f"__k{n}" for n in range(len(self.compared.key)))
-        changed = " OR ".join(f"__d{n} <> 0" for n in range(len(self.question.totals))) or "TRUE"
+        moving = sorted(set().union(*map(self._needed, self._results())))
+        changed = " OR ".join(f"__d{n} <> 0" for n in moving) or "TRUE"
         return sampled, exact, self._count(f"SELECT DISTINCT {own} FROM __keyed WHERE {changed}")
+
+    def _results(self) -> list[Result]:
+        return [result for _, result in self.question.results]
+
+    @staticmethod
+    def _needed(result: Result) -> frozenset[int]:
+        return frozenset() if isinstance(result, QuantileOf | ExtremeOf) else used(result)
 
     def _count(self, rows: str) -> int:
         found = self.on.execute(f"SELECT COUNT(*) FROM ({rows})").fetchone()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp, parse, parse_one
@@ -15,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from partwise.fresh.asked.refused import Refused, not_answerable
 from partwise.fresh.asked.results import ExtremeOf, Result, Total, TotalsOf, duckdb_text, result_of
+from partwise.sql.types.names import INTEGERS
 
 PART_COLUMNS = ("part", "part_timestamp")
 _CHANGING = ("random", "setseed", "nextval", "uuid", "gen_random_uuid")
@@ -34,7 +37,8 @@ class RowsAsked:
 
 @dataclass(frozen=True)
 class FreshQuestion:
-    """`parts`: the conditions that choose parts, `keys`: values of the key that WHERE lists, as text, if it does."""
+    """`parts`: the conditions that choose parts, `keys`: values of the key that WHERE lists, as text, if it does;
+    `pinned`: the same by column of a key of several columns."""
 
     view: str
     alias: str
@@ -47,8 +51,9 @@ class FreshQuestion:
     parts: tuple[str, ...]
     keys: tuple[str, ...] | None
     by_part: tuple[int, ...]  # groups that follow from the part alone
-    order: tuple[tuple[int, bool], ...] = ()
+    order: tuple[tuple[int, bool, bool], ...] = ()  # number of the group, whether it falls, whether NULL is first
     rows: RowsAsked | None = None  # instead of results
+    pinned: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def measured(self) -> list[exp.Expression]:
@@ -112,10 +117,11 @@ def question_of(select: exp.Select, view: str, alias: str, key: Sequence[tuple[s
         coupled=tuple(made.pairs()),
         where="TRUE" if condition is None else condition.sql("duckdb"),
         parts=tuple(c.sql("duckdb") for c in conjuncts if _is_about_parts(c)),
-        keys=_keys(conjuncts, key),
+        keys=_values(conjuncts, *key[0]) if len(key) == 1 else None,
         by_part=tuple(n for n, (_, text) in enumerate(shown) if _is_about_parts(parse_one(text, read="duckdb"))),
         order=_order(select, shown) if rows is None else (),
         rows=rows,
+        pinned=_pinned(conjuncts, key) if len(key) > 1 else (),
     )
 
 
@@ -178,6 +184,8 @@ def _groups(select: exp.Select) -> list[str]:
             (e for e in select.expressions if e.alias and e.alias == item.name and isinstance(item, exp.Column)), None
         )
         body = named.unalias() if named is not None and not item.table else item
+        if any(c.name.lower() == item.name.lower() for c in body.find_all(exp.Column)):
+            body = item  # upper(x) AS x: a column of the view comes before a name of SELECT
         if body.find(exp.AggFunc):
             raise not_answerable("GROUP BY of an aggregate", "")
         found.append(body.sql("duckdb"))
@@ -193,7 +201,7 @@ def _position(body: exp.Expression, groups: list[str]) -> int | None:
     )
 
 
-def _order(select: exp.Select, shown: list[tuple[str, str]]) -> tuple[tuple[int, bool], ...]:
+def _order(select: exp.Select, shown: list[tuple[str, str]]) -> tuple[tuple[int, bool, bool], ...]:
     order = select.args.get("order")
     found = []
     for item in order.expressions if order is not None else ():
@@ -203,7 +211,7 @@ def _order(select: exp.Select, shown: list[tuple[str, str]]) -> tuple[tuple[int,
         at = next((n for n, (name, body) in enumerate(shown) if text in (name, body)), None)
         if at is None:
             raise not_answerable("ORDER BY an estimate", "its order is as uncertain as its values")
-        found.append((at, bool(item.args.get("desc"))))
+        found.append((at, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
     return tuple(found)
 
 
@@ -216,11 +224,13 @@ def _is_about_parts(condition: exp.Expr) -> bool:
     return bool(names) and names <= set(PART_COLUMNS)
 
 
-def _keys(conjuncts: Sequence[exp.Expr], key: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
-    """Values of the key that the condition leaves, if the key is one column of text or whole numbers."""
-    if len(key) != 1:
-        return None
-    name, kind = key[0]
+def _pinned(conjuncts: Sequence[exp.Expr], key: Sequence[tuple[str, str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found = [(name, _values(conjuncts, name, kind)) for name, kind in key]
+    return tuple((name, values) for name, values in found if values is not None)
+
+
+def _values(conjuncts: Sequence[exp.Expr], name: str, kind: str) -> tuple[str, ...] | None:
+    """Values of a column of the key that the condition leaves, as the text that is hashed."""
     for condition in conjuncts:
         values: list[Any] = []
         if isinstance(condition, exp.EQ):
@@ -239,11 +249,38 @@ def _keys(conjuncts: Sequence[exp.Expr], key: Sequence[tuple[str, str]]) -> tupl
     return None
 
 
-def _literal(value: exp.Expression, kind: str) -> str | None:
+def _literal(value: exp.Expr, kind: str) -> str | None:
+    if isinstance(value, exp.Paren):
+        return _literal(value.this, kind)
+    if kind == "boolean":
+        return str(bool(value.this)).lower() if isinstance(value, exp.Boolean) else None
+    if kind == "date" and isinstance(value, exp.Cast) and value.to.is_type("date"):
+        value = value.this
+    below, value = (True, value.this) if isinstance(value, exp.Neg) else (False, value)
     if not isinstance(value, exp.Literal):
         return None
+    if value.is_string:
+        return None if below else _text(value.name, kind)
+    written = f"-{value.name}" if below else value.name
+    if kind in INTEGERS:
+        return str(int(written)) if value.is_int else None
+    return _decimal(written, kind) if kind.startswith("decimal(") else None
+
+
+def _text(written: str, kind: str) -> str | None:
     if kind == "string":
-        return value.name if value.is_string else None
-    if kind in ("tinyint", "smallint", "int", "bigint"):
-        return str(int(value.name)) if value.is_int else None
-    return None
+        return written
+    try:
+        return date.fromisoformat(written).isoformat() if kind == "date" and len(written) == 10 else None
+    except ValueError:
+        return None
+
+
+def _decimal(written: str, kind: str) -> str | None:
+    """With all its digits; of more than six after the point Spark may write an exponent."""
+    digits = int(kind.rstrip(")").rpartition(",")[2])
+    whole, _, after = written.partition(".")
+    if digits > 6 or len(after) > digits or not (whole.lstrip("-") + after).isdigit():
+        return None
+    number = Decimal(written)
+    return str((number if number else Decimal(0)).quantize(Decimal(1).scaleb(-digits)))

@@ -15,5 +15,5 @@ class Refused(Exception):
 
 
 def not_answerable(what: str, why: str) -> Refused:
-    hint = "without --fresh the query gives the published content"
+    hint = "run without --fresh for the published rows"
     return Refused("not-answerable", f"{what} cannot be answered from a sample{': ' + why if why else ''}", hint)

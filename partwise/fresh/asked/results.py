@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from partwise.estimate.formula import Formula, Number, Operation, SquareRoot, TotalAt, average, variance
+from partwise.estimate.formula import Formula, Number, Operation, SquareRoot, SumAt, TotalAt, average, variance
 from partwise.fresh.asked.refused import not_answerable
 
 
@@ -158,7 +158,7 @@ def _aggregate(call: exp.AggFunc, made: TotalsOf, only: str) -> Formula:
             raise not_answerable(f"'{call.sql('duckdb')}'", "")
         return TotalAt(made.count(None if row is None or isinstance(row, exp.Star) else row, only))
     if isinstance(call, exp.Sum):
-        return TotalAt(made.sum(row, only))
+        return SumAt(made.sum(row, only), made.count(row, only))
     if isinstance(call, exp.Avg):
         total, count = made.sum(row, only), made.count(row, only)
         made.coupled.append((total, count))

@@ -6,8 +6,11 @@ newest change in it is kept as it moves.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from partwise.ledger.catalog import settled
@@ -22,18 +25,24 @@ from partwise.parts import FOREVER, Parts, Range, Reference
 from partwise.plan.reach import EVERYTHING, first_part, inputs_exist, read_by
 from partwise.tables import Graph, Input, Table
 
-#: part, changed_seq, as_of, self_as_of, fingerprint: by part.
-Row = tuple[int, int, int, int, str]
-_ROWS = (
-    'SELECT part, changed_seq, as_of, self_as_of, fingerprint FROM part WHERE "table" = {0} '
-    "AND part BETWEEN {0} AND {0} ORDER BY part"
-)
+#: By part the sequence at which its inputs were read, or its own table.
+_SINCE = 'SELECT part, {1} FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
+_OLDEST = 'SELECT MIN({1}) FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0}'
+_OTHERWISE = 'SELECT part FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} AND fingerprint <> {0}'
+_FIRST = 'SELECT as_of FROM part WHERE "table" = {0} AND part = {0}'
 _BORN = 'SELECT part, as_of, born, born_at FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
 # Parts of a table that is being made again changed when they changed, whether they are there just now or not.
 _CHANGED = (
     'SELECT part, changed_seq FROM part WHERE "table" = {0} AND part BETWEEN {0} AND {0} '
     'UNION ALL SELECT part, changed_seq FROM lost WHERE "table" = {0} AND part BETWEEN {0} AND {0} ORDER BY part'
 )
+# Where a part requires one part alone, the database compares them, along both keys.
+_CHANGED_SINCE = (
+    "SELECT v.part FROM part AS v CROSS JOIN part AS s "
+    'WHERE v."table" = {0} AND v.part BETWEEN {0} AND {0} AND s."table" = {0} AND s.part = v.part + {0} '
+    "AND s.part >= {0} AND s.changed_seq > v.{1}"
+)
+_LOST = 'SELECT part FROM lost WHERE "table" = {0} LIMIT 1'
 
 
 def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING) -> Parts:
@@ -46,32 +55,29 @@ def due_parts(r: Reading, graph: Graph, view: Table, within: Parts = EVERYTHING)
     looked = within.within(floor, FOREVER)
     if not looked:
         return Parts()
-    built: list[Row] = read_rows(r, _ROWS, view.name, looked.first, looked.last)
-    found = [row[0] for row in built if row[4] != view.fingerprint]
-    later = built
-    if built and built[0][0] == start:
-        found += (
-            [start]
-            if any(_stale_first(r, view, i, built[0]) for i in view.initial if i.table not in (view.name, *graph.timed))
-            else []
-        )
-        later = built[1:]
-    if later:
-        for item in (i for i in dict.fromkeys(view.inputs) if i.table not in graph.timed):
-            found += _stale(r, view, item, later, start)
+    span = Range(looked.first, looked.last)
+    found = Parts.of(*runs(_column(r, _OTHERWISE, view.name, *span, view.fingerprint)))
+    first = read_rows(r, _FIRST, view.name, start) if start in looked else []
+    if first and any(
+        _stale_first(r, view, start, i, first[0][0]) for i in view.initial if i.table not in (view.name, *graph.timed)
+    ):
+        found |= Parts.single(start)
+    later = Range(max(span.lo, start + 1), span.hi)
+    for item in (i for i in dict.fromkeys(view.inputs) if i.table not in graph.timed):
+        found |= Parts.of(*runs(_stale(r, view, item, later, start)))
     for name in (n for n in view.input_names if n in graph.forward):
-        found += _repinned(r, view, name, looked, start)
-    for name in (n for n in view.input_names if n in graph.timed and built):
-        found += _of_other_times(r, graph, view, name, built, start)
+        found |= Parts.single(*_repinned(r, view, name, looked, start))
+    for name in (n for n in view.input_names if n in graph.timed):
+        found |= _of_other_times(r, graph, view, name, span, start)
     missing = inputs_exist(view, start, looked, LedgerParts(r)) - existing(r, view.name)
-    return (Parts.of(*_runs(sorted(set(found)))) & looked) | (missing & looked)
+    return (found & looked) | (missing & looked)
 
 
-def _stale_first(r: Reading, view: Table, item: Input, row: Row) -> bool:
+def _stale_first(r: Reading, view: Table, start: int, item: Input, as_of: int) -> bool:
     if item.reference is None:
-        return changes_since(r, view, item.table, row[2]).newest(row[0]) > row[2]
-    lo, hi = item.reference.requires(row[0])
-    return any(seq > row[2] for _, seq in _changes(r, item.table, lo, hi))
+        return changes_since(r, view, item.table, as_of).newest(start) > as_of
+    lo, hi = item.reference.requires(start)
+    return any(seq > as_of for _, seq in _changes(r, item.table, lo, hi))
 
 
 def _repinned(r: Reading, view: Table, dimension: str, looked: Parts, start: int) -> list[int]:
@@ -88,32 +94,68 @@ def _repinned(r: Reading, view: Table, dimension: str, looked: Parts, start: int
     ]
 
 
-def _of_other_times(
-    r: Reading, graph: Graph, view: Table, dimension: str, built: Sequence[Row], start: int
-) -> Iterator[int]:
-    """Parts for whose times a dimension changed after they were computed."""
-    for change in changed_times(r, dimension, min(row[2] for row in built)):
-        touched = fed_by_times(graph, view, start, dimension, [Range(change.lo, change.hi)])
-        yield from (row[0] for row in built if row[2] < change.seq and row[0] in touched)
+def _of_other_times(r: Reading, graph: Graph, view: Table, dimension: str, span: Range, start: int) -> Parts:
+    """Parts for whose times a dimension changed after they were computed. The newest change of a time decides: each part is
+    looked at once, however many changes there were."""
+    oldest = _oldest(r, view, span, "as_of")
+    if oldest is None or not (changes := changed_times(r, dimension, oldest)):
+        return Parts()
+    built = _since(r, view, span, "as_of")
+    parts, left, found = [p for p, _ in built], Parts.of(span), list[int]()
+    for seq, times in groupby(sorted(changes, reverse=True), key=itemgetter(0)):
+        touched = fed_by_times(graph, view, start, dimension, [Range(c.lo, c.hi) for c in times]) & left
+        for lo, hi in touched.ranges:
+            found += [p for p, as_of in built[bisect_left(parts, lo) : bisect_right(parts, hi)] if as_of < seq]
+        left -= touched
+        if not left:
+            break
+    return Parts.single(*found)
 
 
-def _stale(r: Reading, view: Table, item: Input, built: Sequence[Row], start: int) -> list[int]:
+def _stale(r: Reading, view: Table, item: Input, span: Range, start: int) -> Sequence[int]:
+    if span.lo > span.hi:
+        return ()
     if item.reference is None:
-        return _stale_by_dimension(r, view, item.table, built)
+        return _stale_by_dimension(r, view, item.table, span)
     own = item.table == view.name
+    column, least = ("self_as_of", start) if own else ("as_of", -FOREVER)
+    low, high = item.reference.lo, item.reference.hi
+    if low == high and (low.times, low.over) == (1, 1) and not read_rows(r, _LOST, item.table):
+        return _column(r, _CHANGED_SINCE, view.name, *span, item.table, low.plus, least, column=column)
+    built = _since(r, view, span, column)
+    if not built:
+        return ()
     lo, hi = read_by(item, built[0][0], built[-1][0])
-    changed: list[tuple[int, int]] = _changes(r, item.table, max(lo, start) if own else lo, hi)
-    since = [row[3] if own else row[2] for row in built]
-    newest = max((seq for _, seq in changed), default=-1)
-    if newest <= min(since):
-        return []  # nothing changed since any of them was computed
-    return list(_moving(item.reference, [row[0] for row in built], since, changed))
+    changed = _changes(r, item.table, max(lo, least), hi)
+    if max((seq for _, seq in changed), default=-1) <= min(seq for _, seq in built):
+        return ()  # nothing changed since any of them was computed
+    return list(_moving(item.reference, built, changed))
 
 
-def _stale_by_dimension(r: Reading, view: Table, dimension: str, built: Sequence[Row]) -> list[int]:
-    changes = changes_since(r, view, dimension, min(row[2] for row in built))
+def _stale_by_dimension(r: Reading, view: Table, dimension: str, span: Range) -> Sequence[int]:
+    oldest = _oldest(r, view, span, "as_of")
+    if oldest is None:
+        return ()
+    changes = changes_since(r, view, dimension, oldest)
+    if changes.everywhere <= oldest and not changes.others:
+        return ()
+    built = _since(r, view, span, "as_of")
     newest, by_part = changes.everywhere, changes.by_part(built[0][0], built[-1][0])
-    return [row[0] for row in built if by_part.get(row[0], newest) > row[2]]
+    return [p for p, as_of in built if by_part.get(p, newest) > as_of]
+
+
+def _since(r: Reading, view: Table, span: Range, column: str) -> list[tuple[int, int]]:
+    return read_rows(r, _SINCE, view.name, *span, column=column)
+
+
+def _oldest(r: Reading, view: Table, span: Range, column: str) -> int | None:
+    """None: there is no part."""
+    ((found,),) = read_rows(r, _OLDEST, view.name, *span, column=column)
+    return None if found is None else int(found)
+
+
+def _column(r: Reading, statement: str, *values: object, column: str = "") -> list[int]:
+    return sorted(row[0] for row in read_rows(r, statement, *values, column=column))
 
 
 def _changes(r: Reading, table: str, lo: int, hi: int) -> list[tuple[int, int]]:
@@ -121,7 +163,7 @@ def _changes(r: Reading, table: str, lo: int, hi: int) -> list[tuple[int, int]]:
 
 
 def _moving(
-    reference: Reference, parts: Sequence[int], since: Sequence[int], changed: Sequence[tuple[int, int]]
+    reference: Reference, built: Sequence[tuple[int, int]], changed: Sequence[tuple[int, int]]
 ) -> Iterator[int]:
     """Parts of which a required part changed after they were computed."""
     window: deque[tuple[int, int]] = deque()  # by part, and falling by sequence: the newest change comes first
@@ -129,7 +171,7 @@ def _moving(
     low_times, low_plus, low_over = low.times, low.plus, low.over
     high_times, high_plus, high_over = high.times, high.plus, high.over
     at, end = 0, len(changed)
-    for j, seen in zip(parts, since, strict=True):
+    for j, seen in built:
         last = (high_times * j + high_plus) // high_over  # as `Bound.at`, without two calls per part
         while at < end and changed[at][0] <= last:
             seq = changed[at][1]
@@ -144,7 +186,7 @@ def _moving(
             yield j
 
 
-def _runs(parts: Sequence[int]) -> Iterator[tuple[int, int]]:
+def runs(parts: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Consecutive numbers as ranges: `Parts.single` would sort a million pairs."""
     begin = end = None
     for p in parts:
@@ -158,15 +200,12 @@ def _runs(parts: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
-def read_rows(r: Reading, statement: str, *values: object) -> list[Any]:
-    """Past SQLAlchemy's rows, which would take as long as all the rest."""
-    mark = "?" if r.on.dialect.paramstyle == "qmark" else "%s"
-    cursor = r.on.exec_driver_sql(statement.format(mark), values).cursor
+def read_rows(r: Reading, statement: str, *values: object, column: str = "") -> list[Any]:
+    """Past SQLAlchemy's rows, which would take as long as all the rest. {0} is the mark of a value, {1} the column."""
+    cursor = r.on.exec_driver_sql(statement.format(mark(r), column), values).cursor
     assert cursor is not None
     return list(cursor.fetchall())
 
 
-def existing_rows(r: Reading, table: str) -> Parts:
-    """Which parts have rows in the ledger: what `have` should say."""
-    rows = read_rows(r, 'SELECT part FROM part WHERE "table" = {0} ORDER BY part', table)
-    return Parts.of(*_runs([row[0] for row in rows]))
+def mark(r: Reading) -> str:
+    return "?" if r.on.dialect.paramstyle == "qmark" else "%s"

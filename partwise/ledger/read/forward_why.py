@@ -14,7 +14,7 @@ from partwise.ledger.read.part_facts import LedgerParts
 from partwise.ledger.schema import part
 from partwise.parts import FOREVER, part_text
 from partwise.plan.reach import first_part
-from partwise.tables import Graph, Table
+from partwise.tables import Graph, Table, is_dated
 
 _BORN = (
     select(part.c.part)
@@ -66,6 +66,13 @@ def read_versions_of(r: Reading, graph: Graph, view: Table, j: int) -> tuple[Rea
             first = known.contents[0].seq >= known.since
             found.append(ReadVersion(name, number, total, "first" if first else "turned"))
     return tuple(found)
+
+
+def read_by_window(r: Reading, graph: Graph, view: Table, j: int) -> tuple[ReadVersion, ...]:
+    """Of a view over windows: which versions the rows of its newest part read, in the helpers where they are joined."""
+    helpers = [t for t in graph.tables.values() if t.length == view.length and is_dated(view.name, t.name)]
+    found = (item for helper in helpers for item in read_versions_of(r, graph, helper, j))
+    return tuple(dict.fromkeys(found))
 
 
 def version_text(graph: Graph, item: ReadVersion) -> str:

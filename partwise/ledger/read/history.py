@@ -10,7 +10,7 @@ from sqlalchemy import BindParameter, bindparam, func, select
 
 from partwise.ledger.catalog import settled
 from partwise.ledger.database import Reading
-from partwise.ledger.read.forward_why import ReadVersion, read_versions_of
+from partwise.ledger.read.forward_why import ReadVersion, read_by_window, read_versions_of
 from partwise.ledger.read.reports import state_of
 from partwise.ledger.read.snapshot import Snapshot
 from partwise.ledger.records.dimension_changes import changes_since
@@ -112,6 +112,7 @@ class PartHistory:
     deferred: Deferred | None = None
     mixture: Mixture | None = None  # it was computed while inputs were not up to date, and not repaired since
     versions: tuple[ReadVersion, ...] = ()  # of forward dimensions
+    window_versions: tuple[ReadVersion, ...] = ()  # those that rows of the newest part of its windows read
 
 
 def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistory:
@@ -166,6 +167,7 @@ def history(snapshot: Snapshot, name: str, p: int, most: int = 50) -> PartHistor
         deferred=as_deferred(snapshot.facts, look, snapshot.now) if look and state == "deferred" else None,
         mixture=mixture_of(r, name, p) if row else None,
         versions=read_versions_of(r, snapshot.graph, table, p) if row else (),
+        window_versions=read_by_window(r, snapshot.graph, table, p) if row else (),
     )
 
 

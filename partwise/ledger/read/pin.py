@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, union_all
 
 from partwise.ledger.catalog import Catalog, settled
 from partwise.ledger.database import Reading
@@ -18,12 +18,13 @@ from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.read.born import Born, borns, read_versions, same_birth, stored
 from partwise.ledger.read.born import versions as versions_of
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import part, promise, version
+from partwise.ledger.schema import part, promise, revision, version
 from partwise.ledger.write.commit import Content, Entry, known_version
 from partwise.ledger.write.leases import Lease, check
-from partwise.parts import FOREVER, Parts
+from partwise.parts import FOREVER, Parts, Range
 from partwise.plan.mixing import Read, mixed_reads
-from partwise.plan.planner import look_around, steps_of
+from partwise.plan.moments import common_moments
+from partwise.plan.planner import Look, look_around, steps_of
 from partwise.plan.reach import inputs_exist, self_closure
 from partwise.plan.walk import Walk
 from partwise.tables import DIMENSION_PART, Table
@@ -37,13 +38,22 @@ _CHANGED = select(part.c.part).where(
     part.c.part.between(bindparam("a"), bindparam("b")),
     part.c.changed_seq > bindparam("s"),
 )
+#: Of parts that changed after a sequence, when they did: those without a revision of their own changed for readers, too.
+_CHANGES = union_all(
+    *(
+        select(of.c.part, seq.label("seq")).where(
+            of.c.table == bindparam("t"), of.c.part.between(bindparam("a"), bindparam("b")), seq > bindparam("s")
+        )
+        for of, seq in ((revision, revision.c.seq), (part, part.c.changed_seq))
+    )
+)
 _VERSION_THEN = (
     select(version.c.generation, version.c.version)
     .where(version.c.table == bindparam("t"), version.c.seq <= bindparam("s"))
     .order_by(version.c.seq.desc())
     .limit(1)
 )
-#: Parts that were computed at more different times than this are not repaired together.
+#: Parts that no fewer versions of the inputs can stand for are not repaired.
 _MOST_PASTS = 8
 
 
@@ -152,17 +162,19 @@ def pin(
     limit: int,
     beside: Collection[str] = (),
     facts: LedgerFacts | None = None,
+    looks: Mapping[str, Look] | None = None,
 ) -> Pin | None:
     """Pin a step of at most `limit` parts, or None if nothing that was requested is due and ready.
 
-    `beside` are helpers that the step may read if they are up to date; `facts`: what is known of the same snapshot already.
+    `beside` are helpers that the step may read if they are up to date; `facts` and `looks`: what is known of the same
+    snapshot already.
     """
     check(r, held)
     graph = store.graph(r)
     if held.table not in graph.tables or fingerprint not in (None, graph[held.table].fingerprint):
         raise DefinitionChanged(held.table)
     table, facts = graph[held.table], facts or LedgerFacts(r)
-    looks = look_around(graph, facts, now, {table.name})
+    looks = look_around(graph, facts, now, {table.name}) if looks is None else looks
     look = looks.get(table.name)
     if look is None:
         return None
@@ -242,14 +254,18 @@ def _of_one_version(
 
 
 def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) -> tuple[Past, ...]:
-    """Due parts by the sequence at which they were computed, and what was read then."""
+    """Due parts by a sequence at which they were what the inputs say, and what was read then."""
     spans = [(row.lo, row.hi) for row in due_rows(r, table.name, due.first, due.last) if row.cause.kind == "input"]
     late = Parts.of(*spans) & due
     oldest = r.on.execute(select(promise.c.seq)).scalar() or 0
-    by_sequence: dict[int, list[int]] = {}
-    for j in late:
-        if computed.get(j, -1) >= oldest:
-            by_sequence.setdefault(computed[j], []).append(j)
+    since = {j: computed[j] for j in late if computed.get(j, -1) >= oldest}
+    if not since:
+        return ()
+    if len(set(since.values())) == 1:
+        by_sequence = {min(since.values()): list(since)}
+    else:
+        changes = _changes_of_inputs(r, table, since)
+        by_sequence = common_moments(since, lambda j: _unchanged_until(table, j, since[j], changes, r.seq))
     if len(by_sequence) > _MOST_PASTS:
         return ()
     return tuple(
@@ -260,6 +276,30 @@ def _pasts(r: Reading, table: Table, due: Parts, computed: Mapping[int, int]) ->
         )
         for seq, parts in by_sequence.items()
     )
+
+
+def _changes_of_inputs(r: Reading, table: Table, since: Mapping[int, int]) -> dict[str, dict[int, list[int]]]:
+    """When parts of inputs changed after the first of these parts was computed, by input and part."""
+    found: dict[str, dict[int, list[int]]] = {}
+    first, parts = min(since.values()), Parts.single(*since)
+    for name in table.input_names:
+        lo, hi = _read_by(table, name, parts)
+        given = {"t": name, "a": lo, "b": hi, "s": first}
+        by_part = found[name] = dict[int, list[int]]()
+        for row in r.on.execute(_CHANGES, given):
+            by_part.setdefault(row.part, []).append(row.seq)
+    return found
+
+
+def _unchanged_until(table: Table, j: int, since: int, changes: Mapping[str, Mapping[int, list[int]]], now: int) -> int:
+    """The last sequence before something that part j reads changed."""
+    first = now + 1
+    for item in table.inputs:
+        span = Range(DIMENSION_PART, DIMENSION_PART) if item.reference is None else item.reference.requires(j)
+        there = changes.get(item.table, {})  # the table itself aside
+        every = there if len(there) < span.size else range(span.lo, span.hi + 1)
+        first = min([first, *(seq for p in every if p in span for seq in there.get(p, ()) if seq > since)])
+    return first - 1
 
 
 def _shown(r: Reading, table: Table, position: int, computed: Mapping[int, int]) -> Past | None:
@@ -273,15 +313,20 @@ def _shown(r: Reading, table: Table, position: int, computed: Mapping[int, int])
 
 def _changed_since(r: Reading, name: str, seq: int, table: Table, parts: list[int]) -> Parts:
     """Parts of an input, among those that these parts require, whose content changed after a sequence."""
-    spans = [item.reference for item in table.inputs if item.table == name]
-    if None in spans:
-        lo, hi = DIMENSION_PART, DIMENSION_PART
-    else:
-        known = [span for span in spans if span is not None]
-        lo = min((span.lo.at(parts[0]) for span in known), default=0)
-        hi = max((span.hi.at(parts[-1]) for span in known), default=-1)
+    lo, hi = _read_by(table, name, Parts.single(*parts))
     found = r.on.execute(_CHANGED, {"t": name, "a": lo, "b": hi, "s": seq}).scalars()
     return Parts.single(*found)
+
+
+def _read_by(table: Table, name: str, parts: Parts) -> tuple[int, int]:
+    """The first and the last part of an input that these parts may read."""
+    spans = [item.reference for item in table.inputs if item.table == name]
+    if None in spans:
+        return DIMENSION_PART, DIMENSION_PART
+    known = [span for span in spans if span is not None]
+    lo = min((span.lo.at(parts.first) for span in known), default=0)
+    hi = max((span.hi.at(parts.last) for span in known), default=-1)
+    return lo, hi
 
 
 def version_then(r: Reading, table: str, seq: int) -> Version:

@@ -110,7 +110,8 @@ def trim(w: Writing, tables: Iterable[str], given: Promise, graph: Graph = Graph
     w.on.execute(delete(was_due).where(was_due.c.until_seq <= given.seq))
     for name in tables:
         if name not in graph.forward:  # of those every version that is still read is kept
-            read_first = bool(graph.forward) and graph[name].kind == "source"
+            # Whether or not a dimension counts forward already: one may do so later.
+            read_first = name in graph.tables and graph[name].kind == "source"
             statement = _OLD_BUT_FIRST if read_first else _OLD_REVISIONS
             gone += w.on.execute(statement, {"t": name, "p": given.seq}).rowcount
         gone += w.on.execute(_OLD_WRITERS, {"t": name, "p": given.seq}).rowcount

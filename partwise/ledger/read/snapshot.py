@@ -6,7 +6,7 @@ this is an ordinary snapshot, else a transaction that is rolled back in the end.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ from partwise.ledger.catalog import Catalog
 from partwise.ledger.database import Reading
 from partwise.ledger.facts import LedgerFacts
 from partwise.ledger.ledger import Ledger
+from partwise.ledger.records.strategies import cover_views
 from partwise.ledger.write.define import Changes, changes, define
 from partwise.ledger.write.due_painting import frozen_below
 from partwise.plan.planner import Look, look_around
@@ -44,7 +45,9 @@ class Snapshot:
 
 
 @contextmanager
-def as_defined(ledger: Ledger, graph: Graph, now: float, broken: Collection[str] = ()) -> Iterator[Snapshot]:
+def as_defined(
+    ledger: Ledger, graph: Graph, now: float, broken: Collection[str] = (), covers: Mapping[str, str] | None = None
+) -> Iterator[Snapshot]:
     with ledger.database.reading() as r:
         found = changes(r, graph, broken)
         if not found:
@@ -53,4 +56,5 @@ def as_defined(ledger: Ledger, graph: Graph, now: float, broken: Collection[str]
     with ledger.database.trying(now) as w:
         store = Catalog()
         found = define(w, graph, store, broken)
+        cover_views(w, covers or {}, store.graph(w))
         yield Snapshot(w, store.graph(w), now, found)

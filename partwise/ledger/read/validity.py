@@ -41,7 +41,9 @@ def changed_times(r: Reading, dimension: str, after: int) -> list[ChangedTime]:
 def fed_by_times(graph: Graph, view: Table, start: int, dimension: str, times: Iterable[Range]) -> Parts:
     """Parts of a view that read rows of these times beside the dimension."""
     found = Parts()
-    inputs = {i.table for i in (*view.initial, *view.inputs) if i.reference is not None and i.table != view.name}
+    inputs = {i.table for i in (*view.initial, *view.inputs) if i.reference is not None}
+    if not view.own_times:
+        inputs.discard(view.name)
     for time in times:
         for name in inputs:
             found |= fed(view, start, name, _overlapping(time, graph[name].length))

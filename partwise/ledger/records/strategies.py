@@ -16,13 +16,15 @@ from partwise.ledger.database import Reading, Writing
 from partwise.ledger.read.pin import DefinitionChanged
 from partwise.ledger.records.kept_states import KeptChoice, choices
 from partwise.ledger.runs import due_rows, existing
-from partwise.ledger.schema import part, strategy
+from partwise.ledger.schema import cover, part, strategy
 from partwise.ledger.write.define import changes, define
 from partwise.ledger.write.leases import must_be_free
 from partwise.plan.model import parts_of_due
 from partwise.tables import Graph, Table, is_dated
 
 _ALL = select(strategy)
+_COVERS = select(cover.c.view, cover.c.base)
+_UNCOVER = delete(cover).where(cover.c.view == bindparam("v"))
 _DROP = delete(strategy).where(strategy.c.view == bindparam("v"))
 _WITH_ROWS = (
     select(part.c.part)
@@ -55,17 +57,20 @@ class Settlement:
 
 
 class Settlements(dict[str, Settlement]):
-    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them. `kept`:
-    what was chosen to be kept of views."""
+    """By view. `owners`: fingerprints of views that have helpers of their own in the ledger, called after them.
+    `covers`: which panes views read that hold more than they need, as `partwise.compile.sharing.cover` writes it.
+    `kept`: what was chosen to be kept of views."""
 
     def __init__(
         self,
         found: Mapping[str, Settlement],
         owners: Mapping[str, str] | None = None,
+        covers: Mapping[str, str] | None = None,
         kept: Mapping[str, KeptChoice] | None = None,
     ) -> None:
         super().__init__(found)
         self.owners = {} if owners is None else dict(owners)
+        self.covers = {} if covers is None else dict(covers)
         self.kept = {} if kept is None else dict(kept)
 
 
@@ -73,7 +78,9 @@ def settlements(r: Reading, graph: Graph | None = None) -> Settlements:
     """`graph` is what the ledger has; without it, nobody owns helpers."""
     names = [field.name for field in fields(Settlement)]
     found = (Settlement(**{name: getattr(row, name) for name in names}) for row in r.on.execute(_ALL))
-    return Settlements({item.view: item for item in found}, None if graph is None else owners(graph), choices(r))
+    covers = {row.view: row.base for row in r.on.execute(_COVERS)}
+    own = None if graph is None else owners(graph)
+    return Settlements({item.view: item for item in found}, own, covers, choices(r))
 
 
 def owners(graph: Graph) -> dict[str, str]:
@@ -89,12 +96,26 @@ def same(one: Settlements, other: Settlements) -> bool:
     """Whether definitions made with either of them are the same."""
     chosen = ({view: item.strategy for view, item in known.items()} for known in (one, other))
     kept = ({view: item.what for view, item in known.kept.items()} for known in (one, other))
-    return next(chosen) == next(chosen) and one.owners == other.owners and next(kept) == next(kept)
+    alike = (one.owners, one.covers) == (other.owners, other.covers)
+    return next(chosen) == next(chosen) and alike and next(kept) == next(kept)
 
 
 def write(w: Writing, item: Settlement) -> None:
     w.on.execute(_DROP, {"v": item.view})
     w.on.execute(insert(strategy), asdict(item) | {"seq": w.seq, "at": w.at})
+
+
+def uncover(w: Writing, view: str) -> None:
+    w.on.execute(_UNCOVER, {"v": view})
+
+
+def cover_views(w: Writing, covers: Mapping[str, str], graph: Graph) -> None:
+    """Note which panes views read, and forget those of views that are gone."""
+    known = {row.view for row in w.on.execute(_COVERS)}
+    for view in known & covers.keys() | known - graph.tables.keys():
+        uncover(w, view)
+    if covers:
+        w.on.execute(insert(cover), [{"view": view, "base": base, "seq": w.seq} for view, base in covers.items()])
 
 
 def tables_of(graph: Graph, view: str) -> dict[str, Table]:
@@ -114,6 +135,10 @@ def _kept_for(graph: Graph, view: str) -> list[str]:
     return [name for name in tables_of(graph, view) if not is_dated(view, name)]
 
 
+#: The helpers of groups of a join that keep each stream by itself.
+_FACTOR = {"a", "b"}
+
+
 def usual_rows(r: Reading, table: str) -> int | None:
     """Rows in a part, on the average of the newest ones; None while there are none."""
     found = [rows for rows in r.on.execute(_ROWS, {"t": table}).scalars() if rows]
@@ -123,10 +148,11 @@ def usual_rows(r: Reading, table: str) -> int | None:
 def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None, rows: int) -> int | None:
     """As the helpers with panes have them by now; else as they were counted, grown as rows have (`rows` in a part).
 
-    Never the rows of the view itself: they are after HAVING, and of the whole window.
+    Never the rows of the view itself: they are after HAVING, and of the whole window. How many rows a join has, no
+    helper of its groups tells.
     """
     helpers = [graph[name] for name in _kept_for(graph, view) if name != view]
-    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling")]
+    panes = [each.name for each in helpers if each.helper_kind not in ("age", "rolling", "cells", *_FACTOR)]
     found = [n for name in panes if (n := usual_rows(r, name)) is not None]
     if found:
         return sum(found)
@@ -138,8 +164,10 @@ def groups_in_pane(r: Reading, graph: Graph, view: str, item: Settlement | None,
 def kept_as(graph: Graph, view: str) -> str:
     """How the ledger's own tables keep a window: it is seen by the helpers."""
     helpers = {graph[name].helper_kind for name in _kept_for(graph, view) if name != view}
-    if helpers in ({"last"}, {"grid"}):
+    if helpers in ({"last"}, {"grid"}, {"cells"}):
         return helpers.pop()
+    if helpers == _FACTOR:
+        return "factor"
     return "subtract" if "rolling" in helpers else "merge" if helpers - {"age"} else "recompute"
 
 

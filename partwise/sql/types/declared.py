@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from partwise.spelling import did_you_mean
 from partwise.sql.types.names import DECIMALS, decimal_of, exists
 
 NUMBERS = frozenset(
@@ -11,6 +12,18 @@ NUMBERS = frozenset(
 )
 SIMPLE = NUMBERS | {
     "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "variant",
+}  # fmt: skip
+#: What other databases call the types of Spark.
+_ELSEWHERE = {
+    **dict.fromkeys(["text", "str", "varchar", "char", "nvarchar", "clob", "uuid", "json", "jsonb", "enum"], "string"),
+    **dict.fromkeys(["datetime", "timestamptz", "timestamp with time zone", "smalldatetime"], "timestamp"),
+    **dict.fromkeys(["int64", "int8", "uint", "uint32", "unsigned", "serial", "signed"], "bigint"),
+    **dict.fromkeys(["int4", "int32", "mediumint", "int2", "int16"], "int"),
+    **dict.fromkeys(["float8", "float64", "double precision"], "double"),
+    **dict.fromkeys(["float4", "float32"], "float"),
+    **dict.fromkeys(["number", "money", "bignumeric", "hugeint", "uint64", "bigdecimal"], "decimal(38,2)"),
+    **dict.fromkeys(["blob", "bytea", "bytes", "varbinary"], "binary"),
+    "bit": "boolean",
 }  # fmt: skip
 _TEXT = re.compile(r"(?:var)?char\(\s*\d{1,9}\s*\)")
 #: Nobody writes longer ones, and each level of nesting takes a call.
@@ -48,6 +61,15 @@ def bad_type(text: str) -> str | None:
                 return bad if name and kind.strip() else field.strip() or text
         return None
     return text
+
+
+def type_hint(bad: str) -> str:
+    """What to write instead of a type that Spark does not have."""
+    if bad.endswith("[]"):
+        return f"write array<{bad[:-2]}>"
+    if (meant := _ELSEWHERE.get(base(bad)) or _ELSEWHERE.get(bad)) is not None:
+        return f"in Spark it is {meant}"
+    return did_you_mean(bad, SIMPLE, "for example string, bigint, double, decimal(10,2), timestamp, array<string>")
 
 
 def split(text: str) -> list[str]:

@@ -107,11 +107,27 @@ def look(paths: Mapping[str, str]) -> dict[str, ListedFile]:
 
 def still_growing(paths: Mapping[str, str], looks: Mapping[str, ListedFile], settle: float) -> frozenset[str]:
     """Names of files that are still being written: young ones are looked at again after a moment."""
-    young = fresh((seen for name, seen in looks.items() if not is_s3(paths[name])), settle, time.time())
+    now = time.time()
+    young = fresh((seen for name, seen in looks.items() if not is_s3(paths[name])), settle, now)
+    young = [seen for seen in young if not _ends_as_written_last(paths[seen.name], seen)]
     if not young:
         return frozenset()
-    time.sleep(settle)
+    # Until nobody has written to any of them for so long.
+    time.sleep(min(settle, max(seen.mtime for seen in young) / 1e9 + settle - now))
     return growing(young, look({f.name: paths[f.name] for f in young}))
+
+
+def _ends_as_written_last(path: str, seen: ListedFile) -> bool:
+    """Whether a Parquet file has its end, which is written last: nothing is missing, however young it is."""
+    if format_of(seen.name) != "parquet" or seen.size < 12:
+        return False
+    try:
+        with open(path, "rb") as file:
+            file.seek(seen.size - 8)
+            length, mark = int.from_bytes(file.read(4), "little"), file.read()
+    except OSError:
+        return False
+    return mark == b"PAR1" and 0 < length <= seen.size - 12
 
 
 def look_into(path: str, seen: ListedFile) -> FoundFile:

@@ -91,3 +91,14 @@ SELECT m.src, SUM(m.loss) AS s FROM measurements [WINDOW 10 minutes] m JOIN ping
 ;
 -- strategy: cells
 SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m LEFT JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src
+;
+-- partial: true
+-- strategy: factor
+SELECT m.src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src GROUP BY m.src
+;
+-- partial: true
+-- output: pairs
+SELECT m.src, p.ms AS partial FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p ON p.src = m.src
+;
+SELECT src, m.loss FROM measurements [WINDOW 10 minutes] m JOIN alarms [WINDOW 5 minutes] a ON a.src = m.src
+WHERE EXISTS (SELECT 1 FROM pings [WINDOW 5 minutes] p WHERE src = m.src AND p.ms > 3) AND event_time IS NOT NULL

@@ -78,3 +78,10 @@ SELECT src, COUNT(*) AS n FROM measurements [WINDOW 10 minutes] GROUP BY src
 -- strategy: cells
 SELECT m.src, COUNT(*) AS n, AVG(p.ms) AS ms FROM measurements [WINDOW 10 minutes] m JOIN pings [WINDOW 5 minutes] p
 ON p.src = m.src AND p.ms > m.loss GROUP BY m.src HAVING COUNT(*) > 2
+;
+-- title: windows that are not complete, marked
+-- partial: true
+SELECT m.src, p.ms FROM measurements [WINDOW 10 minutes] m LEFT JOIN pings [WINDOW 5 minutes] p ON p.src = m.src
+;
+-- title: GROUP BY over a subquery of one window
+SELECT src, COUNT(*) AS n FROM (SELECT src FROM measurements [WINDOW 10 minutes] WHERE loss > 5) u GROUP BY src
