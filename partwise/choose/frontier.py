@@ -46,7 +46,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Operator:
-    """`rows` of its output, and those `new` in it after a delivery. Scans are not kept: they are tables already."""
+    """`rows` of its output, and those `new` in it after a delivery. Scans are not kept: they are tables already.
+
+    `known`: whether the engine knows before how large it is; of tables it does, of what it computes first it does not.
+    """
 
     name: str
     kind: Literal["scan", "filter", "join", "group"]
@@ -54,6 +57,7 @@ class Operator:
     new: float
     bytes: float = 0.0
     inputs: tuple[Operator, ...] = ()
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,8 @@ class _Pass:
         left, right = at.inputs
         weights = self.weights
         few, many = sorted((left.rows, right.rows))
-        full = weights.join * few + weights.probe * many if few <= weights.small else weights.join * (few + many)
+        is_sent = any(each.known and each.rows == few for each in at.inputs) and few <= weights.small
+        full = weights.join * few + weights.probe * many if is_sent else weights.join * (few + many)
         if mode == "full":
             return self._both_inputs(left, "full", right, "full", full)
         delta = 0.0

@@ -27,12 +27,12 @@ def advice(query: int, rows: float, late: dict[str, float], merge: bool = False)
 @pytest.mark.parametrize(
     "query, rows, late, join",
     [
-        (3, 20_000_000, {"lineitem": 3}, ("customer", "orders")),
-        (10, 20_000_000, {"lineitem": 3}, ("customer", "orders", "nation")),
+        (3, 2_000_000, {"lineitem": 3}, ("customer", "orders")),
+        (10, 2_000_000, {"lineitem": 3}, ("customer", "orders", "nation")),
         (3, 200_000, {"lineitem": 3}, ()),
         (3, 20_000_000, {"lineitem": 0.05}, ()),
         (3, 20_000_000, {}, ()),
-        (3, 20_000_000, {"lineitem": 3, "orders": 30}, ()),
+        (3, 2_000_000, {"lineitem": 3, "orders": 30}, ()),
     ],
     ids=["large parts", "three inputs", "small parts", "hardly anything late", "nothing late", "both sides late"],
 )
@@ -50,13 +50,13 @@ def test_more_deliveries_speak_for_it() -> None:
     assert gains[0] < gains[2]
 
 
-def test_merging_gains_most() -> None:
-    assert advice(3, 20_000_000, {"lineitem": 3}, merge=True).gain > advice(3, 20_000_000, {"lineitem": 3}).gain
+def test_merging_costs_least_of_all() -> None:
+    assert advice(3, 20_000_000, {"lineitem": 3}, merge=True).cost < advice(3, 20_000_000, {"lineitem": 3}).cost
 
 
 def test_tables_that_only_meet_in_a_third_one_are_not_kept_joined() -> None:
     """Customers and suppliers of one nation: every customer with every supplier."""
-    found = advice(5, 20_000_000, {"lineitem": 3})
+    found = advice(5, 2_000_000, {"lineitem": 3})
     assert set(found.join) >= {"customer", "orders"}
     assert "supplier" not in found.join
-    assert found.rows < 20_000_000
+    assert found.rows < 2_000_000

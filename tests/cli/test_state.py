@@ -77,7 +77,7 @@ def views(run: Run) -> list[str]:
 
 
 def test_what_pays_is_chosen_within_the_budget(run: Run, place: Path) -> None:
-    arrived(5_000_000)
+    arrived(2_000_000)
     shown = " ".join(run("explain", "revenue").out.split())
     assert "not kept yet: keeping orders and customer joined, about " in shown
     assert "times less work for the rows that are expected late" in shown
@@ -117,7 +117,7 @@ def test_what_pays_is_chosen_within_the_budget(run: Run, place: Path) -> None:
 @pytest.mark.parametrize("state", ["none", "[aggregate]"])
 def test_what_its_author_does_not_want_is_not_kept(run: Run, place: Path, state: str) -> None:
     (place / "view_defs" / "all.yaml").write_text(f"{TEXT}state: {state}\n")
-    arrived(5_000_000)
+    arrived(2_000_000)
     run("retain")
     assert views(run) == ["revenue"]
     hinted = "To have it: state: {join: [orders, customer]}" in " ".join(run("explain", "revenue").out.split())
