@@ -356,7 +356,8 @@ class History:
             return
         with self.ledger.database.reading() as r:
             for j in entry.parts:
-                made_from: tuple[object, ...] = (entry.fingerprint, revisions_at(r, self, entry, j))
+                # The first part is computed by another query: a sample whose view begins earlier has another first one.
+                made_from: tuple[object, ...] = (entry.fingerprint, revisions_at(r, self, entry, j), j == entry.start)
                 if self.forward is not None:  # whether dimensions counted forward by its pin; of an orphan nobody knows
                     made_from += (object() if pin is None else tuple(sorted(pin.forward.items())),)
                     made_from += (repins_seen(self, r, entry.table, j, entry.pin),)
