@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from partwise.ledger.schema import part
+from spark_jobs.ingest import load
 from spark_jobs.ingest.files import find
 from tests.spark.landing import World
 
@@ -82,3 +83,19 @@ def test_the_digests_of_loaded_parts_never_change(tmp_path: Path) -> None:
     world.ingest()
     with world.ledger.database.reading() as r:
         assert r.on.execute(select(part.c.digest).where(part.c.table == "m")).scalars().all() == [KNOWN]
+
+
+def test_a_file_that_goes_while_it_is_read_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(NEVER, tmp_path).define()
+    going, read = world.csv("a.csv", (0, "x", 1.0)), load.read_quickly
+    world.csv("b.csv", (1, "y", 2.0))
+
+    def gone(*given: Any) -> Any:
+        found = read(*given)
+        going.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(load, "read_quickly", gone)
+    done = world.ingest()
+    assert (done.files, done.rows, done.refused) == (1, 1, [])
+    assert world.handle().table.to_pyarrow_table().column("src").to_pylist() == ["y"]

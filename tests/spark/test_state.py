@@ -16,6 +16,7 @@ from partwise.compile.program import KeptOutput
 from partwise.compile.state.generate import state_mark
 from partwise.ledger.records.kept_states import KeptChoice
 from partwise.parts import Parts
+from partwise.settings import Batch
 from spark_jobs.step.compute import Computing
 from spark_jobs.step.run_step import Report, run_step
 from spark_jobs.verify.verify import verify
@@ -185,6 +186,7 @@ def test_predictions_never_change_contents(spark: SparkSession, tmp_path: Path) 
     rng = random.Random(7)
     text = SOURCES + (FREE.format(name="free", state="automatic") + FREE.format(name="plain", state="none"))[5:]
     space = filled(spark, tmp_path / "w", text, rng)
+    space.given["batch"] = Batch(views=1)  # small steps that share a job read the inputs
     last, seen = BASE + 2, set[str]()
     for number in range(8):
         if number % 2 == 0:
