@@ -115,10 +115,8 @@ def _asked(snapshot: Snapshot, definitions: Program, name: str, text: str, upstr
         if view.kind != "view":
             raise wrong_use(_not_a_view(graph, view, span))
         return ask(world, view.name, span, upstream)
-    except BadRange:
-        if view.kind != "view":
-            why = BadRange(_not_a_view(graph, view, None))
-        raise wrong_use(str(why)) from None
+    except BadRange as why:
+        raise wrong_use(str(why) if view.kind == "view" else _not_a_view(graph, view, None)) from None
 
 
 def _not_a_view(graph: Graph, table: Table, span: Range | None) -> str:

@@ -30,7 +30,7 @@ from partwise.ledger.schema import part
 from partwise.ledger.write.lease_holding import is_dead
 from partwise.ledger.write.leases import Busy
 from partwise.parts import Parts
-from partwise.sql.text import quoted
+from partwise.storage.schema import quoted
 from partwise.tables import is_dated
 from spark_jobs.engine import Engine
 from spark_jobs.retry import SPARK_ERRORS, is_infrastructure
