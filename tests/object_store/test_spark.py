@@ -104,7 +104,10 @@ def test_a_cluster_writes_and_reads_the_store_itself(place: InStore, monkeypatch
         monkeypatch.setattr(module, "runs_here", lambda spark: False)
     yaml = place.folder / "partwise.yaml"
     yaml.write_text("\n".join(line for line in yaml.read_text().splitlines() if not line.startswith("landing")))
-    place.land("a", (0, 1), (1, 2), (2, 3))
+    # With quotation marks Spark reads it, however small it is.
+    (place.folder / "landing/a.csv").write_text(
+        "at,x\n" + "".join(f'2026-10-03T10:{minute:02d}:00,"{minute + 1}"\n' for minute in range(3))
+    )
     place.lake.server.forget()
     place.all()
     assert any(line.startswith("PUT") and "/_ingest/s/" in line for line in place.lake.server.requests())
