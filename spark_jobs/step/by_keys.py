@@ -407,7 +407,7 @@ class Repairs:
                 values = None if few is None else distinct_values(few, sql)
                 if values is None:
                     # Of values in memory it needs no job.
-                    rows = change.rows(spark) if few is None else spark.createDataFrame(few)
+                    rows = change.rows(spark) if few is None else read.in_memory(spark, few)
                     rows = rows.selectExpr(*wanted)
                     values = [
                         tuple(row) for row in (rows.distinct().limit(MOST + 1) if few is None else rows).collect()

@@ -32,6 +32,7 @@ from partwise.storage.arrow import located
 from partwise.storage.staging import write
 from spark_jobs.step import small
 from spark_jobs.step.digest import CHAINS, of_hashes, row_hash
+from spark_jobs.step.read import in_memory
 
 #: So many keys are written into the query, where Spark skips files by them; more are joined.
 LITERALS = 100
@@ -171,7 +172,7 @@ def gone(spark: SparkSession, handle: Handle, parts: Parts, keys: AnyOf, leave_o
 def few_rows(rows: DataFrame) -> DataFrame:
     """The same rows, computed once and kept as values if they are few."""
     found = rows.limit(MOST_ROWS + 1).toArrow()
-    return rows if found.num_rows > MOST_ROWS else rows.sparkSession.createDataFrame(found, rows.schema)
+    return rows if found.num_rows > MOST_ROWS else in_memory(rows.sparkSession, found, rows.schema)
 
 
 def rows_of(handle: Handle, file: File) -> Any:
@@ -251,7 +252,7 @@ def rows_with(
             rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
     stored = StructType.fromJson(json.loads(handle.schema))
     kinds = StructType([StructField(field.name, field.dataType) for field in stored])
-    return spark.createDataFrame(rows.select(schema.names), kinds).coalesce(1)
+    return in_memory(spark, rows.select(schema.names), kinds).coalesce(1)
 
 
 def _matching(
@@ -369,7 +370,7 @@ def _digests(spark: SparkSession, rows: Any, schema: str, leave_out: Collection[
     hidden = {schemas.PART, schemas.PART_TIMESTAMP, *leave_out}
     content = [(name, kind) for name, kind in schemas.fields(schema) if name not in hidden]
     hashes = [f"{row_hash(content, salt)} AS h{at}" for at, salt in enumerate(CHAINS)]
-    found = spark.createDataFrame(rows).selectExpr(schemas.PART, *hashes).collect()
+    found = in_memory(spark, rows).selectExpr(schemas.PART, *hashes).collect()
     found.sort(key=lambda row: row[0])
     parts = np.array([row[0] for row in found], dtype=np.int64)
     return of_hashes(parts, [np.array([row[1 + at] for row in found], dtype=np.int64) for at in range(len(CHAINS))])

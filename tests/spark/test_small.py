@@ -9,9 +9,11 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StructType
 
 from partwise import storage
 from partwise.storage import schema as schemas
@@ -190,3 +192,13 @@ update: SELECT g, SUM(x) AS x, MAX(x) AS top FROM m[j] WHERE x > 0 GROUP BY g
         workspace.run()
         counts.append(compiled.getCount())
     assert counts[2:] == 3 * [counts[2]]
+
+
+@pytest.mark.parametrize("chunks", [[[1], [], [2, 3]], [[], [1], [], [], [2]], [[]], []])
+def test_no_row_behind_an_empty_chunk_is_lost(spark: SparkSession, chunks: list[list[int]]) -> None:
+    """Files without a touched key, and partitions without a row, leave empty chunks between the others."""
+    table = pa.table({"x": pa.chunked_array(chunks, pa.int64())})
+    values = [x for chunk in chunks for x in chunk]
+    assert [row.x for row in read.in_memory(spark, table, StructType().add("x", LongType())).collect()] == values
+    if values:
+        assert [row.x for row in read.from_arrow(spark, [table, table.slice(0, 0), table]).collect()] == values * 2
