@@ -227,22 +227,24 @@ class Errors:
 def errors_of(shop: Shop, before: dict[str, Any], view: str) -> Errors:
     made = Errors([], [], [])
     for sql in QUERIES[view]:
-        truth = dict(shop.query(sql, view))
-        stale, plain, cells = before[sql]
-        own: dict[str, list[float]] = {"stale": [], "plain": [], "fresh": []}
-        for group, right in truth.items():
-            cell = cells.get(str(group))
-            made.asked += 1
-            if cell is None or cell.method is None or not right:
-                continue
-            made.answered += 1
-            made.covered += cell.low - 1e-9 * abs(right) <= right <= cell.high + 1e-9 * abs(right)
-            for name, value in (("stale", stale.get(group)), ("plain", plain.get(group)), ("fresh", cell.estimate)):
-                own[name].append(1.0 if value is None else abs(float(value) - float(right)) / abs(float(right)))
-        for name, found in own.items():
-            if found:
-                getattr(made, name).append(statistics.median(found))
+        compare(dict(shop.query(sql, view)), *before[sql], made)
     return made
+
+
+def compare(truth: dict[Any, Any], stale: dict[Any, Any], plain: dict[Any, Any], cells: Any, made: Errors) -> None:
+    own: dict[str, list[float]] = {"stale": [], "plain": [], "fresh": []}
+    for group, right in truth.items():
+        cell = cells.get(str(group))
+        made.asked += 1
+        if cell is None or cell.method is None or not right:
+            continue
+        made.answered += 1
+        made.covered += cell.low - 1e-9 * abs(right) <= right <= cell.high + 1e-9 * abs(right)
+        for name, value in (("stale", stale.get(group)), ("plain", plain.get(group)), ("fresh", cell.estimate)):
+            own[name].append(1.0 if value is None else abs(float(value) - float(right)) / abs(float(right)))
+    for name, some in own.items():
+        if some:
+            getattr(made, name).append(statistics.median(some))
 
 
 def scaled(sql: str, view: str, ratio: float) -> str:

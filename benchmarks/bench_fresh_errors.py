@@ -25,7 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench_fresh import DAY, QUERIES, TEXT, Errors, scaled
+from benchmarks.bench_fresh import DAY, QUERIES, TEXT, Errors, compare, scaled
 from benchmarks.figures import FIGURES, draw
 from partwise.fresh.read import FreshRequest, fresh
 from partwise.ledger.read.as_of import readable
@@ -135,22 +135,6 @@ def measure(made: Population, found: dict[str, dict[float, Errors]]) -> None:
             shop.refresh()
             for (view, sql, share), (stale, plain, cells) in before.items():
                 compare(shop.query(sql, view), stale, plain, cells, found[view][share])
-
-
-def compare(truth: dict[Any, Any], stale: dict[Any, Any], plain: dict[Any, Any], cells: Any, made: Errors) -> None:
-    own: dict[str, list[float]] = {"stale": [], "plain": [], "fresh": []}
-    for group, right in truth.items():
-        cell = cells.get(str(group))
-        made.asked += 1
-        if cell is None or cell.method is None or not right:
-            continue
-        made.answered += 1
-        made.covered += cell.low - 1e-9 * abs(right) <= right <= cell.high + 1e-9 * abs(right)
-        for name, value in (("stale", stale.get(group)), ("plain", plain.get(group)), ("fresh", cell.estimate)):
-            own[name].append(1.0 if value is None else abs(float(value) - float(right)) / abs(float(right)))
-    for name, some in own.items():
-        if some:
-            getattr(made, name).append(statistics.median(some))
 
 
 def over(one: float, other: float) -> str:
