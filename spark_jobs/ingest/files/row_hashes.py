@@ -27,8 +27,8 @@ class TooLong(Exception):
 
 def row_hashes(rows: Any, names: Iterable[str], salt: int) -> Any:
     """One hash of each row of an Arrow table, as unsigned numbers. Raises TooLong."""
-    found = _of_int(np.full(rows.num_rows, salt, np.uint64), np.full(rows.num_rows, _SEED, np.uint64))
     with np.errstate(over="ignore"):
+        found = _of_int(np.full(rows.num_rows, salt, np.uint64), np.full(rows.num_rows, _SEED, np.uint64))
         for name in names:
             found = _column(_whole(rows.column(name)), found)
     return found
@@ -89,8 +89,7 @@ def _mixed(found: Any) -> Any:
 
 
 def _of_int(value: Any, seed: Any) -> Any:
-    with np.errstate(over="ignore"):
-        return _mixed(_four_bytes(seed + _5 + np.uint64(4), value))
+    return _mixed(_four_bytes(seed + _5 + np.uint64(4), value))
 
 
 def _of_long(value: Any, seed: Any) -> Any:
