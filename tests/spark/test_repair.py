@@ -46,6 +46,7 @@ VIEWS = {
     "gone": "SELECT k, g FROM m[j-1] EXCEPT SELECT k, g FROM m[j]",
     "paired": "SELECT COALESCE(a.k, b.k) AS k, a.n AS now, b.n AS before FROM (SELECT k, COUNT(*) AS n FROM m[j] GROUP BY k) a "
     "FULL JOIN (SELECT k, COUNT(*) AS n FROM m[j-1] GROUP BY k) b ON a.k <=> b.k",
+    "times": "SELECT t, g, COUNT(*) AS n FROM m[j] GROUP BY t, g",
     "over_view": "SELECT k, SUM(n) AS n FROM grouped[j-1..j] GROUP BY k",
     "first_rows": "SELECT k, x FROM m[j] ORDER BY x, k, g, y LIMIT 2",
 }
